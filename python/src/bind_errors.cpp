@@ -1,0 +1,67 @@
+// The errors of weft as the classes of weft.errors.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <exception>
+
+#include "base/error.h"
+#include "core.h"
+#include "rewrite/loop_error.h"
+
+namespace weft::python {
+namespace {
+
+nb::object loop_error_of(const nb::module_& errors, const RewriteLoopError& e) {
+  nb::object steps = errors.attr("LoopStep");
+  nb::list list;
+  for (const LoopStep& s : e.steps()) {
+    list.append(steps(text(s.node), text(s.rule), text(s.file), s.line));
+  }
+  const bool is_cycle = e.kind() == LoopKind::kCycle;
+  return errors.attr("RewriteLoopError")(text(e.what()), is_cycle ? "cycle" : "growth",
+                                         text(e.pass()), list, text(e.ends_in()));
+}
+
+// Sets the Python error; a failure on the way is the error instead.
+template <class Make>
+void raise(Make&& make) noexcept {
+  try {
+    const nb::module_ errors = nb::module_::import_("weft.errors");
+    const nb::object error = make(errors);
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+  } catch (nb::python_error& failure) {
+    failure.restore();
+  }
+}
+
+void raise_class(const char* name, const Error& e) noexcept {
+  raise([&](const nb::module_& errors) { return errors.attr(name)(text(e.what())); });
+}
+
+void translate(const std::exception_ptr& pointer, void*) {
+  try {
+    std::rethrow_exception(pointer);
+  } catch (const RewriteLoopError& e) {
+    raise([&](const nb::module_& errors) { return loop_error_of(errors, e); });
+  } catch (const ShapeError& e) {
+    raise_class("ShapeError", e);
+  } catch (const DTypeError& e) {
+    raise_class("DTypeError", e);
+  } catch (const IndexError& e) {
+    raise_class("IndexError", e);
+  } catch (const ParseError& e) {
+    raise_class("ParseError", e);
+  } catch (const SpecError& e) {
+    raise_class("SpecError", e);
+  } catch (const InternalError& e) {
+    raise_class("InternalError", e);
+  } catch (const Error& e) {
+    raise_class("Error", e);
+  }
+}
+
+}  // namespace
+
+void bind_errors() { nb::register_exception_translator(translate); }
+
+}  // namespace weft::python

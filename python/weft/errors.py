@@ -1,0 +1,68 @@
+"""What weft raises. Every error is a `weft.Error` and one of Python's own kinds."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING, List, NamedTuple, Optional
+
+if TYPE_CHECKING:
+    from weft._core import UOp
+
+
+class Error(Exception):
+    """The base of all errors of weft."""
+
+
+class ShapeError(Error, ValueError):
+    """Shapes do not fit."""
+
+
+class DTypeError(Error, TypeError):
+    """Dtypes do not fit, or a number does not fit into a dtype."""
+
+
+class IndexError(Error, builtins.IndexError):
+    """An access out of bounds."""
+
+
+class ParseError(Error, ValueError):
+    """A text is no graph."""
+
+
+class SpecError(Error, ValueError):
+    """A graph breaks the rules of its stage; `node` is the first that does, where it is known."""
+
+    def __init__(self, message: str, node: Optional[UOp] = None) -> None:
+        super().__init__(message)
+        self.node = node
+
+
+class InternalError(Error, RuntimeError):
+    """weft broke a promise of its own, or was handed a graph that has no meaning."""
+
+
+class LoopStep(NamedTuple):
+    """A step of a loop of rules: a node, and the rule that replaced it."""
+
+    node: str
+    rule: str
+    file: str
+    line: int
+
+
+class RewriteLoopError(Error, RuntimeError):
+    """Rules that never come to rest.
+
+    kind is "cycle" when a node comes back, "growth" when every step makes a larger graph. The last of
+    the steps led to `ends_in`; of a cycle that is where it began.
+    """
+
+    def __init__(self, message: str, kind: str, pass_name: str, steps: List[LoopStep], ends_in: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.pass_name = pass_name
+        self.steps = steps
+        self.ends_in = ends_in
+
+    def __reduce__(self) -> tuple[type[RewriteLoopError], tuple[object, ...]]:
+        return type(self), (str(self), self.kind, self.pass_name, self.steps, self.ends_in)

@@ -1,0 +1,88 @@
+"""The intermediate representation: graphs of UOps, and the rules that rewrite them.
+
+>>> from weft.ir import *
+
+Graphs are built with checks, by UOp's constructors, operators and methods; `UOp.new` and `parse` build
+anything. A graph can be walked (`src`, `toposort`), printed and parsed, checked against the spec of a
+stage (`verify`), simplified, rewritten by rules, and evaluated.
+
+>>> x = UOp.variable("x", 0, 1023)
+>>> u = (x // 8 * 8 + x % 8) * 4 % 16
+>>> print(u.simplify())
+x%4*4
+
+Rules are patterns with a replacement, which is a pattern too or a function of Python:
+
+>>> a, b = Pat.var("a"), Pat.var("b")
+>>> rules = RuleSet([rule(a + b, lambda a, b: a.max(b), name="add-to-max")])
+>>> print((x + 7).rewrite(rules))
+max(x, 7)
+
+Every match can be traced, counted, and a loop of rules is reported as the loop that it is:
+
+>>> back = RuleSet([rule(a.max(b), a + b, name="max-to-add")])
+>>> try:
+...     (x + 7).rewrite(rules + back)
+... except RewriteLoopError as e:
+...     print(e.kind, [step.rule for step in e.steps])
+cycle ['add-to-max', 'max-to-add']
+"""
+
+from weft import dtypes
+from weft._core import (
+    AddrSpace,
+    Arena,
+    AxisType,
+    DType,
+    Ops,
+    Rule,
+    RuleSet,
+    RuleStatistic,
+    Stage,
+    Summary,
+    Trace,
+    TracePass,
+    TraceStep,
+    UOp,
+    graph_rewrite,
+    live_arenas,
+    parse,
+    reset_rule_statistics,
+    rule_statistics,
+    set_stats,
+    symbolic_rules,
+)
+from weft._patterns import Pat, rule
+from weft.errors import LoopStep, RewriteLoopError
+
+symbolic: RuleSet = symbolic_rules()
+"""The rules of UOp.simplify()."""
+
+__all__ = [
+    "AddrSpace",
+    "Arena",
+    "AxisType",
+    "DType",
+    "LoopStep",
+    "Ops",
+    "Pat",
+    "RewriteLoopError",
+    "Rule",
+    "RuleSet",
+    "RuleStatistic",
+    "Stage",
+    "Summary",
+    "Trace",
+    "TracePass",
+    "TraceStep",
+    "UOp",
+    "dtypes",
+    "graph_rewrite",
+    "live_arenas",
+    "parse",
+    "reset_rule_statistics",
+    "rule",
+    "rule_statistics",
+    "set_stats",
+    "symbolic",
+]

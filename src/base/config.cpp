@@ -1,0 +1,39 @@
+// Environment variables to Config.
+#include "base/config.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+#include <system_error>
+
+#include "base/error.h"
+
+namespace weft {
+namespace {
+
+int read_int(const char* name, int fallback, int most) {
+  const char* text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return fallback;
+  const std::string_view given(text);
+  int value = 0;
+  auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
+  if (error != std::errc() || end != given.data() + given.size() || value < 0 || value > most) {
+    throw Error(fmt::format("[environment] {}={} is not a number from 0 to {}", name, given, most));
+  }
+  return value;
+}
+
+}  // namespace
+
+Config config_from_environment() {
+  return {.debug = read_int("WEFT_DEBUG", 0, 6), .stats = read_int("WEFT_STATS", 0, 2)};
+}
+
+Config& config() {
+  static Config instance = config_from_environment();
+  return instance;
+}
+
+}  // namespace weft

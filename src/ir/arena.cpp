@@ -1,0 +1,294 @@
+// Interning nodes: blocks of memory, one hash table.
+#include "ir/arena.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "ir/node.h"
+
+namespace weft {
+namespace {
+
+constexpr uint64_t kPointerMask = (uint64_t(1) << 48) - 1;
+constexpr size_t kHugePage = size_t(2) << 20;
+constexpr size_t kLargestRegion = size_t(64) << 20;
+
+const Node* node_of(uint64_t slot) {
+  return reinterpret_cast<const Node*>(uintptr_t(slot & kPointerMask));
+}
+uint64_t tag_of(uint64_t hash) { return hash & ~kPointerMask; }
+
+bool is_payload(ArgKind kind) {
+  return kind == ArgKind::Name || kind == ArgKind::Ints || kind == ArgKind::OpInts;
+}
+
+std::string_view bytes_of(std::span<const int64_t> list) {
+  return {reinterpret_cast<const char*>(list.data()), list.size_bytes()};
+}
+
+void require_kind(UOp n, bool ok, std::string_view asked) {
+  if (!ok) {
+    throw InternalError(
+        fmt::format("the argument of {} is not read as {}", name_of(n.op()), asked));
+  }
+}
+
+}  // namespace
+
+Arg Arg::range(int64_t id, AxisType axis) {
+  return {ArgKind::Range, (uint64_t(id) & ((uint64_t(1) << 56) - 1)) | uint64_t(axis) << 56, {}};
+}
+Arg Arg::ints(std::span<const int64_t> list) { return {ArgKind::Ints, 0, bytes_of(list)}; }
+Arg Arg::op_ints(std::span<const int64_t> list) { return {ArgKind::OpInts, 0, bytes_of(list)}; }
+
+// ------------------------------------------------------------------------------------ UOp's arguments
+
+uint64_t UOp::bits() const {
+  require_kind(*this, info(op()).arg == ArgKind::Const, "a constant");
+  return node_->arg;
+}
+int64_t UOp::number() const {
+  require_kind(*this, info(op()).arg == ArgKind::Int, "an integer");
+  return int64_t(node_->arg);
+}
+std::string_view UOp::name() const {
+  require_kind(*this, info(op()).arg == ArgKind::Name, "a name");
+  return Arena::payload_bytes(node_->arg);
+}
+int64_t UOp::range_id() const {
+  require_kind(*this, info(op()).arg == ArgKind::Range, "a range");
+  return int64_t(node_->arg & ((uint64_t(1) << 56) - 1));
+}
+AxisType UOp::axis() const {
+  require_kind(*this, info(op()).arg == ArgKind::Range, "a range");
+  return AxisType(node_->arg >> 56);
+}
+Op UOp::arg_op() const {
+  const ArgKind kind = info(op()).arg;
+  require_kind(*this, kind == ArgKind::Op || kind == ArgKind::OpInts, "an op");
+  if (kind == ArgKind::Op) return Op(node_->arg);
+  int64_t first = 0;
+  std::memcpy(&first, Arena::payload_bytes(node_->arg).data(), sizeof first);
+  return Op(first);
+}
+AddrSpace UOp::space() const {
+  require_kind(*this, info(op()).arg == ArgKind::Space, "an address space");
+  return AddrSpace(node_->arg);
+}
+std::span<const int64_t> UOp::ints() const {
+  const ArgKind kind = info(op()).arg;
+  require_kind(*this, kind == ArgKind::Ints || kind == ArgKind::OpInts, "a list");
+  const std::string_view bytes = Arena::payload_bytes(node_->arg);
+  const std::span all(reinterpret_cast<const int64_t*>(bytes.data()),
+                      bytes.size() / sizeof(int64_t));
+  return kind == ArgKind::OpInts ? all.subspan(1) : all;
+}
+
+// --------------------------------------------------------------------------------------------- Arena
+
+struct Arena::WalkTable {
+  std::vector<uint64_t> entries;
+  uint64_t epoch = 0;
+};
+
+Arena::Arena() {
+  constexpr size_t slots = 256;
+  table_ = std::make_unique<uint64_t[]>(slots);
+  table_mask_ = slots - 1;
+  grow_at_ = slots * 2 / 3;
+}
+
+Arena::~Arena() {
+  for (const Region& r : regions_) std::free(r.memory);
+}
+
+size_t Arena::bytes() const {
+  size_t total = (table_mask_ + 1) * sizeof(uint64_t) + payload_bytes_;
+  for (const Region& r : regions_) total += r.bytes;
+  return total - free_block_bytes_ - size_t(block_end_ - at_);
+}
+
+size_t Arena::side_table_bytes() const {
+  size_t total = walk_table_bytes_;
+  for (const auto& f : facts_) total += f ? f->bytes() : 0;
+  return total;
+}
+
+UOp Arena::make(Op op, DType dtype, std::span<const UOp> srcs, const Arg& arg) {
+  return intern(op, dtype, srcs, arg_word(op, arg));
+}
+
+uint64_t Arena::arg_word(Op op, const Arg& arg) {
+  if (arg.kind != info(op).arg) {
+    throw InternalError(fmt::format("{} was given an argument of the wrong kind", name_of(op)));
+  }
+  if (!is_payload(arg.kind)) {
+    note_definition(op, arg.word);
+    return arg.word;
+  }
+  if (auto at = payloads_.find(arg.bytes); at != payloads_.end()) {
+    return uint64_t(uintptr_t(at->data() - sizeof(Payload)));
+  }
+  const size_t bytes = sizeof(Payload) + arg.bytes.size();
+  payload_memory_.push_back(std::make_unique<std::byte[]>(bytes));
+  payload_bytes_ += bytes;
+  std::byte* memory = payload_memory_.back().get();
+  new (memory) Payload{hash_bytes(arg.bytes), arg.bytes.size()};
+  auto* content = reinterpret_cast<char*>(memory + sizeof(Payload));
+  std::copy(arg.bytes.begin(), arg.bytes.end(), content);
+  payloads_.emplace(content, arg.bytes.size());
+  return uint64_t(uintptr_t(memory));
+}
+
+void Arena::note_definition(Op op, uint64_t arg) {
+  const ArgKind kind = info(op).arg;
+  if (kind != ArgKind::Int && kind != ArgKind::Range) return;
+  const int64_t id =
+      kind == ArgKind::Int ? int64_t(arg) : int64_t(arg & ((uint64_t(1) << 56) - 1));
+  last_definition_ = std::max(last_definition_, id);
+}
+
+std::string_view Arena::payload_bytes(uint64_t word) {
+  const auto* p = reinterpret_cast<const Payload*>(uintptr_t(word));
+  return {reinterpret_cast<const char*>(p + 1), p->size};
+}
+
+uint64_t Arena::hash_of_arg(ArgKind kind, uint64_t word) {
+  return is_payload(kind) ? reinterpret_cast<const Payload*>(uintptr_t(word))->hash : word;
+}
+
+UOp Arena::intern(Op op, DType dtype, std::span<const UOp> srcs, uint64_t arg) {
+  const uint64_t header = uint64_t(op) | uint64_t(dtype.packed()) << 8;
+  uint64_t hash = mix(mix(0x77656674 + srcs.size(), header), hash_of_arg(info(op).arg, arg));
+  uint64_t src_mask = 0;
+  for (UOp s : srcs) {
+    hash = mix(hash, s.hash());
+    src_mask |= src_bit(s.op());
+  }
+  const uint64_t tag = tag_of(hash);
+  size_t i = hash & table_mask_;
+  for (uint64_t slot = table_[i]; slot != 0; slot = table_[i]) {
+    if (tag_of(slot) == tag) {
+      const Node* n = node_of(slot);
+      if (n->hash == hash && n->op == op && n->dtype == dtype && n->arg == arg &&
+          n->src_count == srcs.size() &&
+          std::equal(srcs.begin(), srcs.end(), UOp(n).srcs().begin())) {
+        return UOp(n);
+      }
+    }
+    i = (i + 1) & table_mask_;
+  }
+  void* memory = allocate_node(sizeof(Node) + srcs.size() * sizeof(UOp));
+  auto* n = new (memory) Node{hash, src_mask, arg, count_++, dtype, uint32_t(srcs.size()), op};
+  std::uninitialized_copy(srcs.begin(), srcs.end(), reinterpret_cast<UOp*>(n + 1));
+  table_[i] = tag | uint64_t(uintptr_t(n));
+  if (count_ == grow_at_) grow_table();
+  return UOp(n);
+}
+
+void* Arena::allocate_node(size_t bytes) {
+  if (bytes > size_t(block_end_ - at_)) open_block(bytes);
+  std::byte* memory = std::exchange(at_, at_ + bytes);
+  blocks_.back()->end = at_;
+  return memory;
+}
+
+void Arena::open_block(size_t bytes) {
+  // A node larger than a block has blocks of its own: only its first byte must lie in the first one.
+  const size_t need =
+      (bytes + sizeof(Block) + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+  std::byte* memory = take_blocks(need);
+  auto* block = new (memory) Block{this, memory + sizeof(Block)};
+  blocks_.push_back(block);
+  at_ = block->end;
+  block_end_ = memory + need;
+  if (need > kBlockBytes) block_end_ = at_ + bytes;  // nothing else starts past the first block
+}
+
+std::byte* Arena::take_blocks(size_t bytes) {
+  if (bytes > free_block_bytes_) {
+    size_t held = 0;
+    for (const Region& r : regions_) held += r.bytes;
+    size_t region = std::clamp(held / 2 / kBlockBytes * kBlockBytes, kBlockBytes, kLargestRegion);
+    region = std::max(region, bytes);
+    const bool huge = region >= kHugePage;
+    if (huge) region = (region + kHugePage - 1) / kHugePage * kHugePage;
+    void* memory = std::aligned_alloc(huge ? kHugePage : kBlockBytes, region);
+    if (memory == nullptr) throw std::bad_alloc();
+    if (huge) madvise(memory, region, MADV_HUGEPAGE);
+    regions_.push_back({static_cast<std::byte*>(memory), region});
+    free_blocks_ = regions_.back().memory;
+    free_block_bytes_ = region;
+  }
+  free_block_bytes_ -= bytes;
+  return std::exchange(free_blocks_, free_blocks_ + bytes);
+}
+
+void Arena::grow_table() {
+  const size_t slots = (table_mask_ + 1) * 2;
+  table_ = std::make_unique<uint64_t[]>(slots);
+  if (slots * sizeof(uint64_t) >= kHugePage) {
+    const uintptr_t start = (uintptr_t(table_.get()) + kHugePage - 1) / kHugePage * kHugePage;
+    const uintptr_t end = uintptr_t(table_.get() + slots) / kHugePage * kHugePage;
+    if (end > start) madvise(reinterpret_cast<void*>(start), end - start, MADV_HUGEPAGE);
+  }
+  table_mask_ = slots - 1;
+  grow_at_ = uint32_t(std::min<size_t>(slots / 3 * 2, UINT32_MAX));
+  for (const Block* b : blocks_) {  // in the order of memory, not of the old table
+    const auto* at = reinterpret_cast<const std::byte*>(b + 1);
+    while (at < b->end) {
+      const auto* n = reinterpret_cast<const Node*>(at);
+      size_t i = n->hash & table_mask_;
+      while (table_[i] != 0) i = (i + 1) & table_mask_;
+      table_[i] = tag_of(n->hash) | uint64_t(uintptr_t(n));
+      at += sizeof(Node) + n->src_count * sizeof(UOp);
+    }
+  }
+}
+
+// ------------------------------------------------------------------------------------------- NodeMap
+
+NodeMap::NodeMap(Arena& arena) : arena_(arena) {
+  if (arena.walk_tables_.empty()) {
+    table_ = std::make_unique<Arena::WalkTable>();
+  } else {
+    table_ = std::move(arena.walk_tables_.back());
+    arena.walk_tables_.pop_back();
+  }
+  if (++table_->epoch == uint64_t(1) << 16) {
+    std::fill(table_->entries.begin(), table_->entries.end(), 0);
+    table_->epoch = 1;
+  }
+  epoch_ = table_->epoch;
+  entries_ = table_->entries.data();
+  size_ = table_->entries.size();
+}
+
+NodeMap::~NodeMap() { arena_.walk_tables_.push_back(std::move(table_)); }
+
+void NodeMap::grow(uint32_t id) {
+  const size_t before = table_->entries.capacity();
+  const size_t size = std::max<size_t>(std::bit_ceil(size_t(id) + 1), 1024);
+  table_->entries.resize(std::max(size, arena_.size()));
+  arena_.walk_table_bytes_ += (table_->entries.capacity() - before) * sizeof(uint64_t);
+  entries_ = table_->entries.data();
+  size_ = table_->entries.size();
+}
+
+}  // namespace weft

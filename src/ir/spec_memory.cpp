@@ -1,0 +1,200 @@
+// The rules of ranges, memory and order; STORE has a file of its own.
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "ir/dim.h"
+#include "ir/dtype.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/place.h"
+#include "ir/scope.h"
+#include "ir/shape.h"
+#include "ir/spec_rules.h"
+
+namespace weft::spec {
+namespace {
+
+// ------------------------------------------------------------------------------- ranges and
+// buffers
+
+Found check_reduce(UOp n) {
+  if (Found f = check_keeps_dtype(n)) return f;
+  if (Found f = check_reduction(n)) return f;
+  return check_ranges(n, 1);
+}
+
+Found check_bufferize(UOp n) {
+  if (Found f = check_keeps_dtype(n)) return f;
+  if (n.dtype().is_index()) return bad_dtype("memory does not hold elements of index");
+  for (size_t i = 1; i < n.src_count(); i++) {
+    const UOp r = n.src(i);
+    const bool is_unit_axis = r.is_const() && r.dtype() == dtypes::index && r.const_int() == 0;
+    if (is_unit_axis) continue;
+    if (!r.is(Op::RANGE)) {
+      return bad_structure("source {} is {}; it must be a RANGE, or 0 for an axis of size 1", i,
+                           with_article(r.op()));
+    }
+    for (size_t j = 1; j < i; j++) {
+      if (n.src(j) == r) return bad_structure("{} occurs twice", brief(r));
+    }
+  }
+  return {};
+}
+
+Found check_kernel(UOp n) {
+  if (Found f = check_void(n)) return f;
+  if (!n.src(0).is(Op::SINK)) {
+    return bad_structure("source 0 is {}; the ast of a kernel is a SINK",
+                         with_article(n.src(0).op()));
+  }
+  constexpr OpSet scalars = {Op::BIND, Op::VARIABLE, Op::CONST};
+  for (size_t i = 1; i < n.src_count(); i++) {
+    const Place place = place_of(n.src(i));
+    const bool is_buffer = place.base.is(Op::BUFFER) && place.version == n.src(i);
+    if (is_buffer || scalars.has(n.src(i).op())) continue;
+    return bad_structure(
+        "source {} is {}; an argument is a BUFFER, one AFTER effects, or a BIND, VARIABLE or CONST",
+        i, with_article(n.src(i).op()));
+  }
+  return {};
+}
+
+// ---------------------------------------------------------------------------------------------
+// memory
+
+Found check_index_of_pointer(UOp n) {
+  if (n.src_count() != 2) {
+    return bad_structure("a pointer takes 1 index; given are {}", n.src_count() - 1);
+  }
+  if (n.dtype() == n.src(0).dtype()) return {};
+  return bad_dtype("the dtype is {}; an INDEX of {} has the same", n.dtype().name(),
+                   n.src(0).dtype().name());
+}
+
+Found check_index_of_value(UOp n) {
+  if (Found f = check_operand(n, 0)) return f;
+  const Shape shape = shape_of(n.src(0));
+  if (n.src_count() - 1 != shape.size()) {
+    return bad_shape("{} takes {} indices; given are {}", text_of(shape), shape.size(),
+                     n.src_count() - 1);
+  }
+  if (n.dtype() == n.src(0).dtype()) return {};
+  return bad_dtype("the dtype is {}; an element has {}", n.dtype().name(), n.src(0).dtype().name());
+}
+
+Found check_index(UOp n) {
+  for (size_t i = 1; i < n.src_count(); i++) {
+    if (Found f = check_operand(n, i)) return f;
+    const DType type = n.src(i).dtype();
+    if (type != dtypes::index && type != dtypes::int32 && type != dtypes::int64) {
+      return bad_dtype("the index {} has dtype {}; allowed are index, int32 and int64",
+                       brief(n.src(i)), type.name());
+    }
+  }
+  return n.src(0).dtype().is_pointer() ? check_index_of_pointer(n) : check_index_of_value(n);
+}
+
+Found check_load(UOp n) {
+  const UOp pointer = n.src(0);
+  if (!pointer.dtype().is_pointer()) {
+    return bad_dtype("source 0 has dtype {}; a LOAD reads through a pointer",
+                     pointer.dtype().name());
+  }
+  if (!place_of(pointer).is_indexed) {
+    return bad_structure("source 0 is {}, a whole buffer; a LOAD reads an INDEX of it",
+                         brief(pointer));
+  }
+  if (n.dtype() != pointer.dtype().pointee()) {
+    return bad_dtype("the dtype is {}; through {} it is {}", n.dtype().name(),
+                     pointer.dtype().name(), pointer.dtype().pointee().name());
+  }
+  if (n.src_count() == 1) return {};
+  if (n.src_count() == 2) return bad_structure("it has a gate, but no value for where it is false");
+  if (Found f = check_gate(n, 1)) return f;
+  if (Found f = check_operand(n, 2)) return f;
+  if (n.src(2).dtype() == n.dtype()) return {};
+  return bad_dtype("the value for a false gate has dtype {}; it must be {}",
+                   n.src(2).dtype().name(), n.dtype().name());
+}
+
+// ----------------------------------------------------------------------------------------------
+// order
+
+Found check_after(UOp n) {
+  const UOp x = n.src(0);
+  if (kEffects.has(x.op()) || x.dtype().is_void()) {
+    return bad_structure("source 0 is {}; only what has a value is read after effects",
+                         with_article(x.op()));
+  }
+  if (n.dtype() != x.dtype()) {
+    return bad_dtype("the dtype is {}, that of its source {}", n.dtype().name(), x.dtype().name());
+  }
+  for (size_t i = 1; i < n.src_count(); i++) {
+    const Op op = n.src(i).op();
+    if (kEffects.has(op) || op == Op::RANGE || op == Op::AFTER) continue;
+    return bad_structure("source {} is {}; it must be an effect, a RANGE or an AFTER", i,
+                         with_article(op));
+  }
+  return {};
+}
+
+std::string text_of_ranges(std::span<const UOp> ranges) {
+  std::string out;
+  for (UOp r : ranges) out += (out.empty() ? "" : ", ") + brief(r);
+  return out.empty() ? "none" : out;
+}
+
+Found check_end(UOp n) {
+  if (Found f = check_void(n)) return f;
+  if (Found f = check_effect(n, 0)) return f;
+  if (Found f = check_ranges(n, 1)) return f;
+  for (UOp r : n.srcs().subspan(1)) {
+    if (!is_in_scope(r, n.src(0))) {
+      return bad_structure("{} is not open in its effect; open there: {}", brief(r),
+                           text_of_ranges(ranges_of(n.src(0))));
+    }
+  }
+  return {};
+}
+
+Found check_effects_from(UOp n, size_t first) {
+  if (Found f = check_void(n)) return f;
+  for (size_t i = first; i < n.src_count(); i++) {
+    if (Found f = check_effect(n, i)) return f;
+  }
+  return {};
+}
+
+Found check_barrier(UOp n) { return check_effects_from(n, 0); }
+
+Found check_if(UOp n) {
+  if (Found f = check_gate(n, 0)) return f;
+  return check_effects_from(n, 1);
+}
+
+Found check_endif(UOp n) {
+  if (Found f = check_void(n)) return f;
+  if (n.src(0).is(Op::IF)) return {};
+  return bad_structure("source 0 is {}; it must be an IF", with_article(n.src(0).op()));
+}
+
+constexpr NodeRule kMemoryRules[] = {
+    {{Op::REDUCE}, check_reduce},
+    {{Op::BUFFERIZE}, check_bufferize},
+    {{Op::KERNEL}, check_kernel},
+    {{Op::INDEX}, check_index},
+    {{Op::LOAD}, check_load},
+    {{Op::AFTER}, check_after},
+    {{Op::END}, check_end},
+    {{Op::BARRIER}, check_barrier},
+    {{Op::IF}, check_if},
+    {{Op::ENDIF}, check_endif},
+    {{Op::SINK, Op::LINEAR}, check_void},
+};
+
+}  // namespace
+
+std::span<const NodeRule> memory_rules() { return kMemoryRules; }
+
+}  // namespace weft::spec

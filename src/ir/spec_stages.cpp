@@ -1,0 +1,217 @@
+// What each stage asks beyond the rules of the ops: first of its nodes, then of the whole graph.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <utility>
+
+#include "ir/dim.h"
+#include "ir/dtype.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/place.h"
+#include "ir/print.h"
+#include "ir/scope.h"
+#include "ir/shape.h"
+#include "ir/spec.h"
+#include "ir/spec_rules.h"
+
+namespace weft::spec {
+namespace {
+
+// ---------------------------------------------------------------------------------------------
+// tensor
+
+Found check_has_no_lanes(UOp n) {
+  if (!n.dtype().is_vector()) return {};
+  return bad_dtype("the dtype is {}; vectors are for kernels", n.dtype().name());
+}
+
+Found check_index_is_scalar(UOp n) {
+  if (!n.dtype().is_index() || shape_of(n).empty()) return {};
+  return bad_shape("a value of dtype index has shape {}; only scalars have this dtype",
+                   text_of(shape_of(n)));
+}
+
+// AFTER(old, STORE(view of old, value)...) is the next version of a storage.
+Found check_next_version(UOp n) {
+  const UOp old = n.src(0);
+  if (is_view(old.op())) {
+    return bad_structure(
+        "source 0 is {}, a view; a write makes the next version of a whole storage",
+        with_article(old.op()));
+  }
+  for (size_t i = 1; i < n.src_count(); i++) {
+    const UOp effect = n.src(i);
+    if (!effect.is(Op::STORE)) {
+      return bad_structure("source {} is {}; in a tensor graph it must be a STORE", i,
+                           with_article(effect.op()));
+    }
+    const UOp written = place_of(effect.src(0)).version;
+    if (written != old) {
+      return bad_structure("source {} writes to a view of {}, not of source 0, {}", i,
+                           brief(written), brief(old));
+    }
+  }
+  return {};
+}
+
+// -----------------------------------------------------------------------------------------
+// rangeified
+
+Found check_range_is_index(UOp n) {
+  if (n.dtype() == dtypes::index) return {};
+  return bad_dtype("the dtype is {}; before a kernel is lowered it is index", n.dtype().name());
+}
+
+Found check_reads_elements(UOp n) {
+  for (size_t i = 0; i < n.src_count(); i++) {
+    const Shape shape = shape_of(n.src(i));
+    if (!shape.empty()) {
+      return bad_shape("source {} has shape {}; its elements are read by an INDEX", i,
+                       text_of(shape));
+    }
+  }
+  return {};
+}
+
+constexpr OpSet kInMemory = {Op::BUFFER, Op::BUFFERIZE, Op::CONTIGUOUS, Op::COPY};
+
+Found check_indexes_memory(UOp n) {
+  const UOp base = place_of(n.src(0)).base;
+  if (base.dtype().is_pointer() || kInMemory.has(base.op())) return {};
+  return bad_structure(
+      "source 0 is {}, which is not in memory",
+      n.src(0) == base ? with_article(base.op()) : with_article(base.op()) + " AFTER effects");
+}
+
+Found check_stores_to_memory(UOp n) {
+  const UOp target = n.src(0);
+  const bool names_element =
+      target.dtype().is_pointer() || target.is(Op::INDEX) || is_register(target);
+  if (names_element || place_of(target).base.is(Op::BUFFER)) return {};
+  return bad_structure("the target is {}; allowed are a BUFFER, an INDEX and a register",
+                       with_article(target.op()));
+}
+
+// --------------------------------------------------------------------------------- kernel and
+// program
+
+Found check_indexes_pointer(UOp n) {
+  if (n.src(0).dtype().is_pointer()) return {};
+  return bad_dtype("source 0 has dtype {}; in a kernel an INDEX is of a pointer",
+                   n.src(0).dtype().name());
+}
+
+Found check_stores_by_pointer(UOp n) {
+  if (n.src(0).dtype().is_pointer() || is_register(n.src(0))) return {};
+  return bad_structure(
+      "the target is {}; in a kernel it must be an INDEX of a pointer or a register",
+      with_article(n.src(0).op()));
+}
+
+Found check_sink_of_effects(UOp n) {
+  for (size_t i = 0; i < n.src_count(); i++) {
+    if (n.src(i).is(Op::AFTER)) continue;
+    if (Found f = check_effect(n, i)) return f;
+  }
+  return {};
+}
+
+Found check_reduces_open_ranges(UOp n) {
+  for (UOp r : n.srcs().subspan(1)) {
+    if (!is_in_scope(r, n.src(0))) {
+      return bad_structure("{} is not open in its value, which does not depend on it", brief(r));
+    }
+  }
+  return {};
+}
+
+Found check_has_width(UOp n) {
+  if (!n.dtype().is_index()) return {};
+  return bad_dtype("the dtype is {}; in a program integers have a width", n.dtype().name());
+}
+
+constexpr unsigned kTensor = stage_bit(Stage::kTensor);
+constexpr unsigned kRangeified = stage_bit(Stage::kRangeified);
+constexpr unsigned kKernel = stage_bit(Stage::kKernel);
+constexpr unsigned kProgram = stage_bit(Stage::kProgram);
+
+constexpr OpSet reads_elements() {
+  OpSet set = kElementwise;
+  set.add(Op::REDUCE);
+  set.add(Op::BUFFERIZE);
+  return set;
+}
+
+constexpr StageRule kStageRules[] = {
+    {kTensor | kRangeified, OpSet::all(), check_has_no_lanes},
+    {kTensor, OpSet::all(), check_index_is_scalar},
+    {kTensor, {Op::AFTER}, check_next_version},
+    {kRangeified, {Op::RANGE}, check_range_is_index},
+    {kRangeified, reads_elements(), check_reads_elements},
+    {kRangeified, {Op::INDEX}, check_indexes_memory},
+    {kRangeified, {Op::STORE}, check_stores_to_memory},
+    {kKernel | kProgram, {Op::INDEX}, check_indexes_pointer},
+    {kKernel | kProgram, {Op::STORE}, check_stores_by_pointer},
+    {kKernel, {Op::SINK}, check_sink_of_effects},
+    {kKernel, {Op::REDUCE}, check_reduces_open_ranges},
+    {kProgram, OpSet::all(), check_has_width},
+};
+
+// --------------------------------------------------------------------------------------- whole
+// graphs
+
+std::optional<Violation> check_root(UOp root, Op needed) {
+  if (root.is(needed)) return {};
+  return violation_at(root, {ViolationKind::kStructure,
+                             fmt::format("it is the root; that must be a {}", name_of(needed))});
+}
+std::optional<Violation> check_kernel_root(UOp root, std::span<const UOp>) {
+  return check_root(root, Op::SINK);
+}
+std::optional<Violation> check_program_root(UOp root, std::span<const UOp>) {
+  return check_root(root, Op::LINEAR);
+}
+
+// What a definition is known by: its id, or its name.
+uint64_t identity_of(UOp n) {
+  return n.is(Op::RANGE) ? uint64_t(n.range_id()) : n.arg_word();  // names are interned
+}
+
+std::optional<Violation> check_identities(UOp, std::span<const UOp> order) {
+  constexpr OpSet definitions = {Op::BUFFER,        Op::RANGE,        Op::VARIABLE,  Op::SPECIAL,
+                                 Op::DEFINE_GLOBAL, Op::DEFINE_LOCAL, Op::DEFINE_REG};
+  std::array<std::unordered_map<uint64_t, UOp>, kOpCount> seen;
+  for (UOp n : order) {
+    if (!definitions.has(n.op())) continue;
+    const auto [at, is_new] = seen[size_t(n.op())].emplace(identity_of(n), n);
+    if (is_new) continue;
+    return violation_at(n,
+                        *bad_structure("{} is also another: {}", brief(n), describe(at->second)));
+  }
+  return {};
+}
+
+std::optional<Violation> check_loops_are_closed(UOp root, std::span<const UOp>) {
+  if (!root.is(Op::SINK) || ranges_of(root).empty()) return {};
+  return violation_at(
+      root, *bad_structure("{} is still open at the root", brief(ranges_of(root).front())));
+}
+
+constexpr GraphRule kGraphRules[] = {
+    {kKernel, check_kernel_root},
+    {kProgram, check_program_root},
+    {kTensor | kRangeified | kKernel | kProgram, check_identities},
+    {kRangeified | kKernel, check_loops_are_closed},
+    {kProgram, check_list},
+};
+
+}  // namespace
+
+std::span<const StageRule> stage_rules() { return kStageRules; }
+std::span<const GraphRule> graph_rules() { return kGraphRules; }
+
+}  // namespace weft::spec

@@ -1,0 +1,65 @@
+// Walking graphs: orders, copies into other arenas, counts. Nothing here recurses.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/hash.h"
+#include "ir/arena.h"
+#include "ir/node.h"
+
+namespace weft {
+
+// Calls visit(n) for root and all below it that are not `known`, sources before users, each once.
+// visit must make known(n) true.
+template <class Known, class Visit>
+void visit_missing(UOp root, Known&& known, Visit&& visit) {
+  if (known(root)) return;
+  std::vector<std::pair<UOp, size_t>> stack{{root, 0}};
+  while (!stack.empty()) {
+    auto& [n, next] = stack.back();
+    const std::span<const UOp> srcs = n.srcs();
+    while (next < srcs.size() && known(srcs[next])) next++;
+    if (next < srcs.size()) {
+      const UOp child = srcs[next++];
+      stack.emplace_back(child, 0);
+      continue;
+    }
+    if (!known(n)) visit(n);
+    stack.pop_back();
+  }
+}
+
+// All nodes under root, root last, sources before users. The order depends on structure alone.
+std::vector<UOp> toposort(UOp root);
+
+// The same graph in another arena, in time linear in its size.
+UOp import_graph(Arena& into, UOp root);
+
+// A copy of the graph in an arena of its own.
+Graph own(UOp root);
+
+// root with every `from` replaced by its `to`, everywhere.
+UOp substitute(UOp root, std::span<const std::pair<UOp, UOp>> replacements);
+
+// The identity of a graph across arenas and processes.
+Hash128 graph_hash(UOp root);
+
+// What a graph is made of, at a glance.
+struct Summary {
+  size_t nodes = 0;
+  size_t edges = 0;
+  size_t depth = 0;  // nodes on the longest path
+  std::array<size_t, kOpCount> by_op{};
+
+  std::string text() const;  // "5 nodes, 4 edges, depth 3: CONST 2, ADD 1, ..."
+};
+Summary summarize(UOp root);
+
+}  // namespace weft

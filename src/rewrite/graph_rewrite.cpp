@@ -1,0 +1,335 @@
+// One explicit stack serves both orders. A frame is a node on its way to its result:
+//
+//   bottom-up   sources -> rebuild -> rules -> (wait for what a rule made) -> done
+//   top-down    rules -> (wait) | sources -> rebuild -> (wait) -> done
+//
+// The memo maps a node to its result. A node that is needed while it is itself on its way is a loop
+// of rules; a stack of waiting frames that outgrows the nodes of the graph is growth without end.
+#include "rewrite/graph_rewrite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/config.h"
+#include "ir/arena.h"
+#include "ir/node.h"
+#include "ir/print.h"
+#include "ir/spec.h"
+#include "ir/walk.h"
+#include "rewrite/loop_error.h"
+#include "rewrite/rule.h"
+#include "rewrite/rule_set.h"
+#include "rewrite/statistics.h"
+#include "rewrite/trace.h"
+
+namespace weft {
+namespace {
+
+using Counting = RuleSet::Counting;
+
+// Waiting frames, and nodes made, that are allowed beyond what the size of the graph explains.
+constexpr size_t kFreeDepth = 10'000, kDepthPerNode = 4;
+constexpr size_t kFreeNodes = 1'000'000, kNodesPerNode = 64;
+
+enum class State : uint8_t { kStart, kSources, kWaiting };
+
+struct Frame {
+  UOp node;                     // what the memo will know
+  UOp now;                      // what it has become so far
+  const Rule* rule = nullptr;   // that made `next`
+  UOp next;                     // what is waited for
+  uint32_t source = 0;          // the first source not looked at
+  uint32_t seen = 0;            // how much of the graph was seen when it began to wait
+  State state = State::kStart;
+  bool changed = false;         // a source has another result than itself
+};
+
+template <Counting counting>
+class Engine {
+ public:
+  Engine(UOp root, const RuleSet& rules, const RewriteOptions& options)
+      : rules_(rules),
+        options_(options),
+        arena_(root.arena()),
+        first_new_(uint32_t(arena_.size())),
+        memo_(arena_) {
+    if constexpr (counting == Counting::kOn) counts_.resize(rules.rules().size());
+  }
+
+  UOp run(UOp root) {
+    if (is_settled(root)) return root;
+    push(root);
+    if (options_.order == Order::kBottomUp) {
+      while (!stack_.empty()) bottom_up();
+    } else {
+      while (!stack_.empty()) top_down();
+    }
+    if constexpr (counting == Counting::kOn) add_rule_counts(rules_.rules(), counts_);
+    return memo_.get(root);
+  }
+
+ private:
+  static constexpr uint64_t kOnItsWay = 1;
+
+  void bottom_up() {
+    Frame& f = stack_.back();
+    switch (f.state) {
+      case State::kStart:
+        f.state = State::kSources;
+        if (!descends(f.node)) f.source = uint32_t(f.node.src_count());
+        [[fallthrough]];
+      case State::kSources:
+        if (!sources_done(f)) return;
+        f.now = rebuilt(f);
+        if (f.now != f.node) {
+          if (const UOp known = settled(f.now)) return finish(f, known);
+        }
+        if (!fire(f)) finish(f, f.now);
+        return;
+      case State::kWaiting: return finish(f, memo_.get(f.next));
+    }
+  }
+
+  void top_down() {
+    Frame& f = stack_.back();
+    switch (f.state) {
+      case State::kStart:
+        if (fire(f)) return;
+        f.state = State::kSources;
+        if (!descends(f.node)) f.source = uint32_t(f.node.src_count());
+        [[fallthrough]];
+      case State::kSources: {
+        if (!sources_done(f)) return;
+        const UOp next = rebuilt(f);
+        if (next == f.node) return finish(f, f.node);
+        f.rule = nullptr;
+        return wait_for(f, next);  // the rules see the rebuilt node
+      }
+      case State::kWaiting: return finish(f, memo_.get(f.next));
+    }
+  }
+
+  bool descends(UOp n) const {
+    return options_.descend == nullptr || options_.descend(n, options_.context);
+  }
+
+  // A leaf that no rule can change is its own result, without a place in the memo.
+  bool is_settled(UOp n) const { return n.src_count() == 0 && !rules_.has_rules_for(n.op()); }
+
+  UOp settled(UOp n) const {
+    const uint64_t known = memo_.number(n);
+    if (known > kOnItsWay) return UOp(reinterpret_cast<const Node*>(known));
+    return known == 0 && is_settled(n) ? n : UOp();
+  }
+
+  // Looks at the sources in turn; pushes the first that has no result yet.
+  bool sources_done(Frame& f) {
+    const std::span<const UOp> srcs = f.node.srcs();
+    for (; f.source < srcs.size(); f.source++) {
+      const UOp s = srcs[f.source];
+      const uint64_t known = memo_.number(s);
+      if (known > kOnItsWay) {
+        f.changed |= known != uint64_t(uintptr_t(s.node()));
+      } else if (known == kOnItsWay) {
+        report_loop(s);
+      } else if (!is_settled(s)) {
+        push(s);
+        return false;
+      }
+    }
+    return true;
+  }
+
+  UOp rebuilt(const Frame& f) {
+    if (!f.changed) return f.node;
+    srcs_.clear();
+    for (UOp s : f.node.srcs()) {
+      const UOp r = settled(s);
+      srcs_.push_back(r ? r : s);
+    }
+    return arena_.with_srcs(f.node, srcs_);
+  }
+
+  // Tries the rules on f.now; when one applies, f waits for what it made.
+  bool fire(Frame& f) {
+    const RuleSet::Rewrite r =
+        rules_.rewrite<counting>(f.now, options_.context, counting == Counting::kOn ? counts_.data() : nullptr);
+    if (!r.result) return false;
+    f.rule = r.rule;
+    if (options_.trace != nullptr) {
+      options_.trace->passes.back().steps.push_back({f.now, r.result, r.rule});
+    }
+    if constexpr (counting == Counting::kOn) {
+      if (config().stats > 1) {
+        fmt::print(stderr, "{}: {} -> {}\n", r.rule->name, short_form(f.now, 120),
+                   short_form(r.result, 120));
+      }
+    }
+    if (f.now != f.node) memo_.put_number(f.now, kOnItsWay);
+    wait_for(f, r.result);
+    return true;
+  }
+
+  void wait_for(Frame& f, UOp next) {
+    f.state = State::kWaiting;
+    f.next = next;
+    f.seen = uint32_t(seen_);
+    waiting_++;
+    if (const UOp known = settled(next)) return finish(f, known);
+    if (memo_.number(next) == kOnItsWay) report_loop(next);
+    if (waiting_ > kFreeDepth + kDepthPerNode * seen_ ||
+        arena_.size() - first_new_ > kFreeNodes + kNodesPerNode * seen_) {
+      report_growth();
+    }
+    push(next);
+  }
+
+  void push(UOp n) {
+    memo_.put_number(n, kOnItsWay);
+    // Growth is measured against the nodes that were there before: count them as they come by.
+    if (n.id() < first_new_) {
+      seen_++;
+    } else if (options_.order == Order::kTopDown) {
+      for (UOp s : n.srcs()) seen_ += s.id() < first_new_ && first_sight(s) ? 1 : 0;
+    }
+    stack_.push_back({.node = n, .now = n, .next = UOp()});
+  }
+
+  bool first_sight(UOp n) {
+    if (n.id() >= sighted_.size()) sighted_.resize(first_new_);
+    const bool first = !sighted_[n.id()];
+    sighted_[n.id()] = true;
+    return first;
+  }
+
+  void finish(Frame& f, UOp result) {
+    memo_.put(f.node, result);
+    if (f.now != f.node) memo_.put(f.now, result);
+    if (f.state == State::kWaiting) waiting_--;
+    stack_.pop_back();
+  }
+
+  // -------------------------------------------------------------------------------------- reports
+
+  std::string pass_name() const {
+    return std::string(options_.pass.empty() ? rules_.name() : options_.pass);
+  }
+
+  static LoopStep step_of(const Frame& f) {
+    return {short_form(f.now, 160), std::string(f.rule->name), f.rule->file, f.rule->line};
+  }
+
+  // `back` is needed for its own result: the frames from it to the top are the loop.
+  [[noreturn]] void report_loop(UOp back) {
+    size_t from = stack_.size();
+    while (from > 0 && stack_[from - 1].node != back && stack_[from - 1].now != back) from--;
+    from = from == 0 ? 0 : from - 1;
+    std::vector<LoopStep> steps;
+    bool contained = false;  // reached through a source: what a rule made encloses `back`
+    for (size_t i = from; i < stack_.size(); i++) {
+      const Frame& f = stack_[i];
+      if (f.state == State::kWaiting && f.rule != nullptr) steps.push_back(step_of(f));
+      contained |= f.state == State::kSources;
+    }
+    if (!contained) {
+      throw RewriteLoopError(LoopKind::kCycle, pass_name(), std::move(steps), short_form(back, 160));
+    }
+    report_enclosing(stack_[from], std::move(steps));
+  }
+
+  // A rule replaced f.now by something that contains it: unfold that a few times.
+  [[noreturn]] void report_enclosing(const Frame& f, std::vector<LoopStep> steps) {
+    UOp term = f.next;
+    for (int i = 0; i < 2 && f.next && steps.size() == 1; i++) {
+      steps.push_back(steps.front());
+      steps.back().node = short_form(term, 160);
+      const std::pair<UOp, UOp> unfold{f.now, term};
+      term = substitute(f.next, std::span(&unfold, 1));
+    }
+    throw RewriteLoopError(LoopKind::kGrowth, pass_name(), std::move(steps),
+                           short_form(term ? term : f.now, 160));
+  }
+
+  // The first steps of the run of waiting frames that never ends.
+  [[noreturn]] void report_growth() {
+    constexpr size_t most = 6;
+    std::vector<LoopStep> steps;
+    std::string ends_in;
+    // Steps while more of the graph came into sight are no part of it.
+    for (const Frame& f : stack_) {
+      if (f.state != State::kWaiting || f.rule == nullptr || f.seen < seen_) continue;
+      if (steps.size() == most) {
+        ends_in = short_form(f.now, 160);
+        break;
+      }
+      steps.push_back(step_of(f));
+    }
+    if (ends_in.empty()) ends_in = short_form(stack_.back().next, 160);
+    throw RewriteLoopError(LoopKind::kGrowth, pass_name(), std::move(steps), std::move(ends_in));
+  }
+
+  const RuleSet& rules_;
+  const RewriteOptions& options_;
+  Arena& arena_;
+  uint32_t first_new_;  // nodes from this id on were made by this rewrite
+  NodeMap memo_;
+  std::vector<Frame> stack_;
+  std::vector<UOp> srcs_;
+  std::vector<RuleCount> counts_;
+  std::vector<bool> sighted_;
+  size_t seen_ = 0;     // nodes from before, so far
+  size_t waiting_ = 0;  // frames that wait
+};
+
+uint64_t now_ns() {
+  return uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                      std::chrono::steady_clock::now().time_since_epoch())
+                      .count());
+}
+
+}  // namespace
+
+UOp graph_rewrite(UOp root, const RuleSet& rules, const RewriteOptions& options) {
+  const uint64_t start = options.trace != nullptr ? now_ns() : 0;
+  if (options.trace != nullptr) {
+    const std::string_view name = options.pass.empty() ? rules.name() : options.pass;
+    options.trace->passes.push_back({std::string(name), root, root, 0, {}});
+  }
+  const UOp result = config().stats > 0
+                         ? Engine<Counting::kOn>(root, rules, options).run(root)
+                         : Engine<Counting::kOff>(root, rules, options).run(root);
+  if (options.trace != nullptr) {
+    TracePass& pass = options.trace->passes.back();
+    pass.after = result;
+    pass.nanoseconds = now_ns() - start;
+  }
+  return result;
+}
+
+UOp run_passes(UOp root, std::span<const Pass> passes, void* context, Trace* trace,
+               Verify verify_when) {
+  for (const Pass& pass : passes) {
+    root = graph_rewrite(root, *pass.rules,
+                         {.order = pass.order,
+                          .context = context,
+                          .descend = pass.descend,
+                          .trace = trace,
+                          .pass = pass.name});
+    const bool last = &pass == &passes.back();
+    const bool due = verify_when == Verify::kEveryPass || (verify_when == Verify::kAtTheEnd && last);
+    if (due && pass.stage) verify(root, *pass.stage, pass.name);
+  }
+  return root;
+}
+
+}  // namespace weft

@@ -1,0 +1,48 @@
+// The tables of the simplifier, in the order in which their rules are tried.
+#include "symbolic/simplify.h"
+
+#include <span>
+#include <vector>
+
+#include "ir/node.h"
+#include "rewrite/graph_rewrite.h"
+#include "rewrite/rule.h"
+#include "rewrite/rule_set.h"
+#include "rewrite/trace.h"
+#include "symbolic/tables.h"
+
+namespace weft {
+namespace {
+
+std::vector<RuleTable> ungated_tables() {
+  std::vector<RuleTable> all;
+  for (const auto& subject : {fold_tables(), identity_tables(), collect_tables(), divmod_tables(),
+                              compare_tables()}) {
+    all.insert(all.end(), subject.begin(), subject.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<RuleTable> symbolic_tables() {
+  std::vector<RuleTable> all = ungated_tables();
+  all.insert(all.end(), valid_tables().begin(), valid_tables().end());
+  return all;
+}
+
+const RuleSet& ungated_rules() {
+  static const RuleSet rules("ungated", ungated_tables());
+  return rules;
+}
+
+const RuleSet& symbolic_rules() {
+  static const RuleSet rules("symbolic", symbolic_tables());
+  return rules;
+}
+
+UOp simplify(UOp root, Trace* trace) {
+  return graph_rewrite(root, symbolic_rules(), {.trace = trace, .pass = "simplify"});
+}
+
+}  // namespace weft

@@ -1,0 +1,186 @@
+// What a gate says about the values behind it: under `x < 4`, x is at most 3.
+//
+// An expression behind a gate is simplified with the gate's terms replaced by variables of narrower
+// bounds, and put back. It is taken when it came out smaller, so narrowing always ends.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "ir/arena.h"
+#include "ir/bounds.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/walk.h"
+#include "rewrite/graph_rewrite.h"
+#include "rewrite/pattern.h"
+#include "rewrite/rule.h"
+#include "symbolic/simplify.h"
+#include "symbolic/tables.h"
+
+namespace weft {
+namespace {
+using namespace names;
+
+// Expressions and gates above these sizes are left alone: it bounds the work per node.
+constexpr size_t kMostNodes = 200, kMostClauses = 16;
+
+// While the gate holds, `node` lies in `range`.
+struct Clause {
+  UOp node;
+  Interval range;
+};
+
+enum class Gated : uint8_t { kHolds, kFails };
+
+std::optional<Clause> clause_of(UOp n, Gated gate) {
+  const bool holds = gate == Gated::kHolds;
+  if (n.is(Op::CMPLT) && n.src(0).dtype().is_index()) {
+    const UOp a = n.src(0), b = n.src(1);
+    if (a.is_const() == b.is_const()) return std::nullopt;
+    const int64_t c = a.is_const() ? a.const_int() : b.const_int();
+    if (c == Interval::kLow || c == Interval::kHigh) return std::nullopt;
+    if (b.is_const()) return Clause{a, holds ? Interval{Interval::kLow, c - 1} : Interval{c, Interval::kHigh}};
+    return Clause{b, holds ? Interval{c + 1, Interval::kHigh} : Interval{Interval::kLow, c}};
+  }
+  const bool is_equal = (n.is(Op::CMPEQ) && holds) || (n.is(Op::CMPNE) && !holds);
+  if (is_equal && n.src(0).dtype().is_index() && n.src(1).is_const()) {
+    return Clause{n.src(0), {n.src(1).const_int(), n.src(1).const_int()}};
+  }
+  if (n.is_const()) return std::nullopt;
+  return Clause{n, holds ? Interval{1, 1} : Interval{0, 0}};  // any other truth value
+}
+
+// What holds when the gate holds (a conjunction), or when it fails (a disjunction).
+std::vector<Clause> clauses_of(UOp condition, Gated gate) {
+  const Op joins = gate == Gated::kHolds ? Op::AND : Op::OR;
+  std::vector<Clause> out;
+  std::vector<UOp> todo{condition};
+  while (!todo.empty() && out.size() < kMostClauses) {
+    const UOp n = todo.back();
+    todo.pop_back();
+    if (n.is(joins) && n.dtype().is_bool()) {
+      todo.push_back(n.src(1));
+      todo.push_back(n.src(0));
+    } else if (const std::optional<Clause> c = clause_of(n, gate)) {
+      out.push_back(*c);
+    }
+  }
+  return out;
+}
+
+// Values alone: below a node that closes loops or waits for effects a term may mean something else.
+bool is_plain(UOp n) {
+  return is_elementwise(n.op()) || info(n.op()).group == OpGroup::Define || n.is(Op::INDEX) ||
+         n.is(Op::LOAD) || n.is(Op::VECTORIZE) || n.is(Op::GEP);
+}
+
+// The nodes under n, or nothing when they are too many or not plain.
+std::vector<UOp> small_graph(UOp root) {
+  NodeMap seen(root.arena());
+  std::vector<UOp> out, todo{root};
+  while (!todo.empty()) {
+    const UOp n = todo.back();
+    todo.pop_back();
+    if (seen.has(n)) continue;
+    seen.put_number(n, 1);
+    out.push_back(n);
+    if (out.size() > kMostNodes || !is_plain(n)) return {};
+    for (UOp s : n.srcs()) todo.push_back(s);
+  }
+  return out;
+}
+
+Interval intersect(Interval a, Interval b) { return {std::max(a.lo, b.lo), std::min(a.hi, b.hi)}; }
+
+// What takes the place of a clause's node while its gate holds.
+UOp stand_in(Arena& arena, const Clause& c, Interval range, size_t number) {
+  const DType type = c.node.dtype();
+  auto constant = [&](int64_t v) {
+    return arena.make(Op::CONST, type, {}, Arg::bits(uint64_t(v)));
+  };
+  if (range.lo == range.hi) return constant(range.lo);
+  return arena.make(Op::VARIABLE, type, {constant(range.lo), constant(range.hi)},
+                    Arg::name(fmt::format("$gated{}", number)));
+}
+
+// n, smaller, given the clauses; or null.
+UOp narrowed(UOp n, const std::vector<Clause>& clauses) {
+  if (clauses.empty() || n.is_const()) return UOp();
+  const std::vector<UOp> nodes = small_graph(n);
+  Arena& arena = n.arena();
+  std::vector<std::pair<UOp, UOp>> there, back;
+  for (const Clause& c : clauses) {
+    if (std::find(nodes.begin(), nodes.end(), c.node) == nodes.end()) continue;
+    const Interval known = bounds(c.node), range = intersect(known, c.range);
+    const bool endless = range.lo == Interval::kLow || range.hi == Interval::kHigh;
+    if (range == known || range.lo > range.hi || endless) continue;
+    const UOp stand = stand_in(arena, c, range, there.size());
+    there.emplace_back(c.node, stand);
+    if (!stand.is_const()) back.emplace_back(stand, c.node);
+  }
+  if (there.empty()) return UOp();
+  const UOp inside = graph_rewrite(substitute(n, there), ungated_rules());
+  const UOp result = graph_rewrite(substitute(inside, back), ungated_rules());
+  const std::vector<UOp> after = small_graph(result);
+  return !after.empty() && after.size() < nodes.size() ? result : UOp();
+}
+
+UOp with_source(Match& m, size_t i, UOp source) {
+  std::vector<UOp> srcs(m.root().srcs().begin(), m.root().srcs().end());
+  srcs[i] = source;
+  return m.arena().with_srcs(m.root(), srcs);
+}
+
+UOp narrow_where(Match& m) {
+  if (const UOp n = narrowed(m[y], clauses_of(m[x], Gated::kHolds))) return with_source(m, 1, n);
+  if (const UOp n = narrowed(m[z], clauses_of(m[x], Gated::kFails))) return with_source(m, 2, n);
+  return UOp();
+}
+
+// a & b: each side given that the other holds; a | b: given that it fails.
+UOp narrow_join(Match& m) {
+  const Gated gate = m.root().is(Op::AND) ? Gated::kHolds : Gated::kFails;
+  if (const UOp n = narrowed(m[y], clauses_of(m[x], gate))) return with_source(m, 1, n);
+  if (const UOp n = narrowed(m[x], clauses_of(m[y], gate))) return with_source(m, 0, n);
+  return UOp();
+}
+
+UOp narrow_load(Match& m) {
+  const UOp n = narrowed(m[x], clauses_of(m[y], Gated::kHolds));
+  return n ? with_source(m, 0, n) : UOp();
+}
+
+UOp narrow_store(Match& m) {
+  const std::vector<Clause> clauses = clauses_of(m[z], Gated::kHolds);
+  if (const UOp n = narrowed(m[x], clauses)) return with_source(m, 0, n);
+  if (const UOp n = narrowed(m[y], clauses)) return with_source(m, 1, n);
+  return UOp();
+}
+
+// clang-format off
+constexpr Rule kNarrow[] = {
+    rule("narrow-where",     where(x, y, z),            narrow_where),
+    rule("narrow-load",      op(Op::LOAD, x, y, z),     narrow_load),
+    rule("narrow-store",     op(Op::STORE, x, y, z),    narrow_store),
+};
+constexpr Rule kNarrowBool[] = {
+    rule("narrow-join",      op({Op::AND, Op::OR}, x, y), narrow_join),
+};
+// clang-format on
+
+constexpr RuleTable kTables[] = {
+    {"gates", kAnyDType, kNarrow},
+    {"gates of gates", kBools, kNarrowBool},
+};
+
+}  // namespace
+
+std::span<const RuleTable> valid_tables() { return kTables; }
+
+}  // namespace weft

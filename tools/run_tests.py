@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Runs the test suites of a built tree. The last line is `N passed, N failed, N skipped`.
+
+    tools/run_tests.py [--preset release] [--suites gtest pytest fuzz format asan-ubsan tsan]
+
+gtest        build/<preset>/bin/weft_tests
+pytest       the Python files under tests/, with the package of build/<preset>
+fuzz         each fuzz program with the seed and count of FUZZ
+format       clang-format leaves the sources as they are
+asan-ubsan   weft_tests and the fuzz programs of the sanitizer's own build, at reduced counts
+tsan         likewise
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+import time
+import xml.etree.ElementTree
+from typing import NamedTuple
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+TIME_LIMIT = 900  # seconds, for one program
+
+# program: (seed, cases); other programs take DEFAULT_FUZZ.
+FUZZ = {"fuzz_simplify": (1, 100_000)}
+DEFAULT_FUZZ = (1, 2_000)
+
+# Under a sanitizer a fuzz program runs one case in SANITIZED_SHARE, and weft_tests leaves out the
+# tests that are about size.
+SANITIZED_SHARE = 20
+SANITIZED_FILTER = "-*Huge*"
+SANITIZERS = {
+    "asan-ubsan": {"ASAN_OPTIONS": "halt_on_error=1:detect_stack_use_after_return=1",
+                   "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"},
+    "tsan": {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"},
+}
+
+
+class Count(NamedTuple):
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def plus(self, other: "Count") -> "Count":
+        return Count(*(a + b for a, b in zip(self, other)))
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def call(parts: list[str | pathlib.Path], env: dict[str, str] | None = None) -> bool:
+    """Runs the command with its output shown; false if it fails or takes too long."""
+    command = [str(part) for part in parts]
+    try:
+        code = subprocess.run(command, env={**os.environ, **(env or {})}, cwd=ROOT, timeout=TIME_LIMIT).returncode
+    except subprocess.TimeoutExpired:
+        say(f"  {command[0]} ran over {TIME_LIMIT} seconds")
+        return False
+    if code != 0:
+        say(f"  {' '.join(command)}: exit status {code}")
+    return code == 0
+
+
+def run_gtest(build: pathlib.Path, sanitizer: str | None = None) -> Count:
+    """Shows what GoogleTest says, but for the tests that start and those that pass in a second."""
+    report = build / "gtest.json"
+    report.unlink(missing_ok=True)
+    command = [*fixed_addresses(sanitizer), build / "bin/weft_tests", f"--gtest_output=json:{report}"]
+    if sanitizer:
+        command.append(f"--gtest_filter={SANITIZED_FILTER}")
+    running = ""
+    with subprocess.Popen(command, cwd=ROOT, env={**os.environ, **SANITIZERS.get(sanitizer or "", {})},
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as process:
+        timer = threading.Timer(TIME_LIMIT, process.kill)
+        timer.start()
+        for line in process.stdout or ():
+            if line.startswith("[ RUN"):
+                running = line.split("]")[1].strip()
+            elif not re.match(r"\[-{10}\]|\[ +OK \] .*\(\d{1,3} ms\)|Running main|\s*$", line):
+                print(line, end="", flush=True)
+    timer.cancel()
+    ok = process.returncode == 0
+    if not report.exists():
+        say(f"  {running}: weft_tests ended with exit status {process.returncode}")
+        return Count(failed=1)
+    tests = [t for suite in json.loads(report.read_text())["testsuites"] for t in suite["testsuite"]]
+    failed = sum("failures" in t for t in tests)
+    skipped = sum(t["result"] == "SKIPPED" for t in tests)
+    suppressed = sum(t["result"] == "SUPPRESSED" for t in tests)
+    passed = len(tests) - failed - skipped - suppressed
+    # A fault outside of any test, such as a leak found at exit, is a failure of its own.
+    return Count(passed, failed + (not ok and failed == 0), skipped)
+
+
+def run_pytest(build: pathlib.Path) -> Count:
+    folders = sorted({p.parent for p in (ROOT / "tests").rglob("test_*.py")})
+    if importlib.util.find_spec("pytest") is None:
+        say("  pytest is not installed")
+        return Count(skipped=1)
+    report = build / "pytest.xml"
+    report.unlink(missing_ok=True)
+    python_path = os.pathsep.join([str(build / "python"), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    ok = call([sys.executable, "-m", "pytest", "-q", "-rs", "--tb=short", f"--junitxml={report}", *folders],
+              {"PYTHONPATH": python_path, "WEFT_BUILD": str(build)})
+    if not report.exists():
+        return Count(failed=1)
+    suite = xml.etree.ElementTree.parse(report).getroot().find("testsuite")
+    assert suite is not None
+    total, skipped, *bad = (int(suite.attrib[k]) for k in ("tests", "skipped", "failures", "errors"))
+    return Count(total - skipped - sum(bad), sum(bad) + (not ok and sum(bad) == 0), skipped)
+
+
+def run_fuzz(build: pathlib.Path, sanitizer: str | None = None) -> Count:
+    count = Count()
+    for source in sorted((ROOT / "tests/fuzz").glob("fuzz_*.cpp")):
+        seed, cases = FUZZ.get(source.stem, DEFAULT_FUZZ)
+        if sanitizer:
+            cases = max(1, cases // SANITIZED_SHARE)
+        say(f"  {source.stem}: {cases} cases")
+        ok = call([*fixed_addresses(sanitizer), build / "bin" / source.stem, f"--seed={seed}", f"--count={cases}"],
+                  SANITIZERS.get(sanitizer or ""))
+        count = count.plus(Count(passed=int(ok), failed=int(not ok)))
+    return count
+
+
+def run_format(_: pathlib.Path) -> Count:
+    if importlib.util.find_spec("clang_format") is None:
+        say("  the pinned clang-format is not installed")
+        return Count(skipped=1)
+    ok = call([sys.executable, ROOT / "tools/lint.py", "--check-format"])
+    return Count(passed=int(ok), failed=int(not ok))
+
+
+def run_sanitizer(name: str) -> Count:
+    build = ROOT / "build" / name
+    return run_gtest(build, name).plus(run_fuzz(build, name))
+
+
+def fixed_addresses(sanitizer: str | None) -> list[str | pathlib.Path]:
+    """TSan of gcc 12 cannot map its shadow where the kernel randomises more than 28 bits."""
+    bits = pathlib.Path("/proc/sys/vm/mmap_rnd_bits")
+    return ["setarch", "-R"] if sanitizer == "tsan" and bits.exists() and int(bits.read_text()) > 28 else []
+
+
+SUITES = {"gtest": run_gtest, "pytest": run_pytest, "fuzz": run_fuzz, "format": run_format}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--preset", default="release")
+    parser.add_argument("--suites", "--only", nargs="+", default=list(SUITES), choices=[*SUITES, *SANITIZERS])
+    arguments = parser.parse_args()
+
+    total = Count()
+    for name in arguments.suites:
+        say(f"== {name}")
+        start = time.monotonic()
+        if name in SANITIZERS:
+            count = run_sanitizer(name)
+        else:
+            count = SUITES[name](ROOT / "build" / arguments.preset)
+        say(f"== {name}: {count.passed} passed of {sum(count)} in {time.monotonic() - start:.1f} s")
+        total = total.plus(count)
+    say(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped")
+    return 1 if total.failed or not total.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
