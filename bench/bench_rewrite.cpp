@@ -16,9 +16,7 @@
 #include "ir/walk.h"
 #include "rewrite/graph_rewrite.h"
 #include "rewrite/rule_set.h"
-#ifndef WEFT_BENCH_WITHOUT_RULE_TEXT
 #include "rewrite/rule_text.h"
-#endif
 
 namespace {
 
@@ -73,13 +71,11 @@ nlohmann::json measure(uint32_t groups, int repeats) {
 
 int main(int argc, char** argv) {
   const std::string_view first = argc > 1 ? argv[1] : "20";
-#ifndef WEFT_BENCH_WITHOUT_RULE_TEXT
   if (first == "--rules") {
     const RuleTable tables[] = {bench::kIndexTable};
     fmt::print("{}\n", rules_json(tables));
     return 0;
   }
-#endif
   const int repeats = argc > 2 ? std::atoi(argv[2]) : 3;
   fmt::print("{}\n", measure(uint32_t(std::atoi(first.data())), repeats).dump());
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -15,14 +15,7 @@ namespace weft::bench {
 
 class RandomGraph {
  public:
-  RandomGraph(Arena& arena, uint64_t seed) : arena_(arena), state_(seed) {
-    const UOp zero = constant(0);
-    for (uint32_t i = 0; i < 16; i++) {
-      const UOp ends[] = {zero, constant(int64_t(i) * 7 + 3)};
-      variables_.push_back(
-          arena.make(Op::VARIABLE, dtypes::index, ends, Arg::name("v" + std::to_string(i))));
-    }
-  }
+  RandomGraph(Arena& arena, uint64_t seed) : arena_(arena), state_(seed) {}
 
   // `groups` sinks of 64 expressions, under one.
   UOp graph(uint32_t groups) {
@@ -45,10 +38,9 @@ class RandomGraph {
     calls_++;
     return arena_.make(Op::CONST, dtypes::index, {}, Arg::bits(uint64_t(v)));
   }
-  UOp variable(uint32_t i) {
+  UOp variable(uint32_t i) {  // a leaf that nothing is known about
     calls_++;
-    const UOp v = variables_[i];
-    return arena_.with_srcs(v, v.srcs());  // a look-up, as the other engine makes one
+    return arena_.make(Op::DEFINE_REG, dtypes::index, {}, Arg::integer(i));
   }
   UOp binary(Op op, UOp a, UOp b) {
     calls_++;
@@ -81,7 +73,6 @@ class RandomGraph {
   Arena& arena_;
   uint64_t state_;
   uint64_t calls_ = 0;
-  std::vector<UOp> variables_;
 };
 
 // Depends on structure alone: the two engines must come to the same one.
@@ -93,14 +84,10 @@ inline Fingerprint fingerprint(UOp root) {
   std::unordered_map<UOp, uint64_t> numbers;
   auto eat = [&](uint64_t v) { f.hash = (f.hash ^ v) * 1099511628211ull; };
   for (UOp n : toposort(root)) {
-    if (n.is(Op::VARIABLE)) {
-      for (const char c : n.name()) eat(uint64_t(c));
-    } else {
-      for (const char c : name_of(n.op())) eat(uint64_t(c));
-      eat(n.is_const() ? n.bits() : 0);
-      for (UOp s : n.srcs()) eat(numbers[s]);
-    }
-    // the ends of a variable are constants of its own: they are numbered only where used elsewhere
+    const bool is_leaf = n.is(Op::DEFINE_REG);
+    for (const char c : is_leaf ? std::string_view("v") : name_of(n.op())) eat(uint64_t(c));
+    eat(is_leaf ? uint64_t(n.number()) : n.is_const() ? n.bits() : 0);
+    for (UOp s : n.srcs()) eat(numbers[s]);
     numbers.emplace(n, numbers.size());
   }
   f.nodes = numbers.size();

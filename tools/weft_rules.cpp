@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -78,6 +79,7 @@ constexpr DType kSampled[] = {dtypes::index,    dtypes::int8,        dtypes::int
 // The transcendental ops have no exact model, and THREEFRY has no rules.
 constexpr OpSet kNotSampled = {Op::EXP2, Op::LOG2, Op::EXP,     Op::LOG,     Op::SIN,
                                Op::COS,  Op::CAST, Op::BITCAST, Op::THREEFRY};
+constexpr OpSet kFloatOps = {Op::FDIV, Op::RECIP, Op::SQRT};
 
 class Samples {
  public:
@@ -86,7 +88,8 @@ class Samples {
       const std::vector<uint64_t> values = values_of(type);
       for (size_t o = 0; o < kOpCount; o++) {
         const Op op = Op(o);
-        if (is_elementwise(op) && !kNotSampled.has(op)) add_op(op, type, values);
+        const bool has_model = is_elementwise(op) && !kNotSampled.has(op);
+        if (has_model && (type.is_float() || !kFloatOps.has(op))) add_op(op, type, values);
       }
       for (const DType to : kSampled) {
         for (const uint64_t v : values) add(Op::CAST, type, to, std::array{v});
@@ -142,7 +145,7 @@ class Samples {
   template <size_t n>
   void add(Op op, DType type, DType result, const std::array<uint64_t, n>& operands) {
     const std::optional<uint64_t> bits = evaluate_scalar(op, type, result, operands);
-    if (!bits && !type.is_index()) return;  // an op that this dtype does not have
+    if (!bits && !type.is_index()) return;  // no op of this dtype; of index, the result leaves 64 bits
     nlohmann::json numbers = nlohmann::json::array();
     for (size_t i = 0; i < n; i++) {
       const bool is_gate = op == Op::WHERE && i == 0;

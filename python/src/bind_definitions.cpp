@@ -1,13 +1,12 @@
 // UOps without operands: constants, variables, definitions; and sinks.
-#include <nanobind/nanobind.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string_view.h>
-
 #include <cstdint>
 #include <memory>
 #include <string_view>
 
 #include <fmt/format.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string_view.h>
 
 #include "base/error.h"
 #include "convert.h"
@@ -90,35 +89,36 @@ weft.errors.DTypeError: [const] 300 is not a value of int8
                   "An integer that each call binds, from lo to hi, both included.")
       .def_static("range", range_of, nb::arg("size"), nb::arg("id"),
                   nb::arg("axis") = AxisType::kLoop,
-                  nb::sig("def range(size: int | UOp, id: int, axis: AxisType = AxisType.LOOP) "
-                          "-> UOp"),
+                  nb::sig("def range(size: int | UOp, id: int, axis: AxisType = ...) -> UOp"),
                   "A loop index from 0 to size - 1. Equal ids make one loop.")
       .def_static("special", special_of, nb::arg("name"), nb::arg("size"),
                   nb::sig("def special(name: str, size: int | UOp) -> UOp"),
                   "An index that the hardware provides: gidx0, lidx1.")
-      .def_static("device",
-                  [](std::string_view name) {
-                    const std::shared_ptr<Arena> arena = current_arena();
-                    return Graph{arena, device(*arena, name)};
-                  },
-                  nb::arg("name"), "A device, by name.")
+      .def_static(
+          "device",
+          [](std::string_view name) {
+            const std::shared_ptr<Arena> arena = current_arena();
+            return Graph{arena, device(*arena, name)};
+          },
+          nb::arg("name"), "A device, by name.")
       .def_static("buffer", buffer_of, nb::arg("dtype"), nb::arg("size"), nb::arg("device"),
                   nb::arg("id"),
                   nb::sig("def buffer(dtype: DType, size: int | UOp, device: str, id: int) -> UOp"),
                   "Memory of a device: a tensor of one dimension.")
-      .def_static("define_global", global_of, nb::arg("dtype"), nb::arg("size").none(),
-                  nb::arg("id"),
-                  nb::sig("def define_global(dtype: DType, size: int | UOp | None, id: int) -> UOp"),
-                  "A kernel argument: a pointer to so many elements, or, with None, one element.")
+      .def_static(
+          "define_global", global_of, nb::arg("dtype"), nb::arg("size").none(), nb::arg("id"),
+          nb::sig("def define_global(dtype: DType, size: int | UOp | None, id: int) -> UOp"),
+          "A kernel argument: a pointer to so many elements, or, with None, one element.")
       .def_static("define_local", local_of, nb::arg("dtype"), nb::arg("size"), nb::arg("id"),
                   nb::sig("def define_local(dtype: DType, size: int | UOp, id: int) -> UOp"),
                   "Memory that a workgroup shares.")
-      .def_static("define_reg",
-                  [](DType dtype, int64_t id) {
-                    const std::shared_ptr<Arena> arena = current_arena();
-                    return Graph{arena, define_reg(*arena, dtype, id)};
-                  },
-                  nb::arg("dtype"), nb::arg("id"), "A register: an accumulator.")
+      .def_static(
+          "define_reg",
+          [](DType dtype, int64_t id) {
+            const std::shared_ptr<Arena> arena = current_arena();
+            return Graph{arena, define_reg(*arena, dtype, id)};
+          },
+          nb::arg("dtype"), nb::arg("id"), "A register: an accumulator.")
       .def_static("sink", sink_of, nb::sig("def sink(*srcs: UOp) -> UOp"),
                   "All of these: the root of a graph.");
 }

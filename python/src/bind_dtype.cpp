@@ -1,16 +1,15 @@
 // DType.
-#include <nanobind/nanobind.h>
-#include <nanobind/operators.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
-
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <new>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include <fmt/format.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/operators.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 
 #include "base/error.h"
 #include "convert.h"
@@ -52,7 +51,8 @@ nb::object extreme(DType t, uint64_t (*bits)(DType)) {
 }  // namespace
 
 void bind_dtype(nb::module_& m) {
-  nb::class_<DType>(m, "DType", R"(The type of a node: a scalar, a vector of scalars, or a pointer to them.
+  nb::class_<DType>(m, "DType",
+                    R"(The type of a node: a scalar, a vector of scalars, or a pointer to them.
 
 >>> dtypes.float32.vec(4)
 dtypes.float32.vec(4)
@@ -61,12 +61,15 @@ True
 >>> dtypes.uint8.max, dtypes.int16.bits, dtypes.bool.is_int
 (255, 16, False)
 )")
-      .def("__init__", [](DType* self, std::string_view name) { new (self) DType(dtype_of(name)); },
-           nb::arg("name"), "The dtype that name_ says: float32, int8x4, ptr<float32, global>.")
+      .def(
+          "__init__", [](DType* self, std::string_view name) { new (self) DType(dtype_of(name)); },
+          nb::arg("name"), "The dtype of this name: float32, int8x4, ptr<float32, global>.")
       .def_prop_ro("name", &DType::name, "As text forms write it, and DType(name) reads it.")
-      .def_prop_ro("lanes", [](DType t) { return t.lanes; }, "1 unless it is a vector.")
-      .def_prop_ro("space", [](DType t) { return t.space; },
-                   "Where a pointer points to; AddrSpace.NONE for values.")
+      .def_prop_ro(
+          "lanes", [](DType t) { return t.lanes; }, "1 unless it is a vector.")
+      .def_prop_ro(
+          "space", [](DType t) { return t.space; },
+          "Where a pointer points to; AddrSpace.NONE for values.")
       .def_prop_ro("bits", &DType::bits, "The width of one lane.")
       .def_prop_ro("itemsize", &DType::item_bytes, "The bytes of one lane in memory.")
       .def_prop_ro("element", &DType::element, "One lane, no pointer.")
@@ -80,22 +83,28 @@ True
       .def_prop_ro("is_float", &DType::is_float)
       .def_prop_ro("is_pointer", &DType::is_pointer)
       .def_prop_ro("is_vector", &DType::is_vector)
-      .def_prop_ro("min", [](DType t) { return extreme(t, least_bits); },
-                   nb::sig("def min(self) -> int"), "The least integer of the type.")
-      .def_prop_ro("max", [](DType t) { return extreme(t, greatest_bits); },
-                   nb::sig("def max(self) -> int"), "The greatest integer of the type.")
+      .def_prop_ro(
+          "min", [](DType t) { return extreme(t, least_bits); }, nb::sig("def min(self) -> int"),
+          "The least integer of the type.")
+      .def_prop_ro(
+          "max", [](DType t) { return extreme(t, greatest_bits); }, nb::sig("def max(self) -> int"),
+          "The greatest integer of the type.")
       .def("vec", vec, nb::arg("lanes"), "A vector of these.")
       .def("ptr", &DType::ptr, nb::arg("space") = AddrSpace::kGlobal, "A pointer to these.")
-      .def("__eq__", [](DType a, DType b) { return a == b; }, nb::is_operator(),
-           nb::sig("def __eq__(self, other: object, /) -> bool"))
-      .def("__ne__", [](DType a, DType b) { return !(a == b); }, nb::is_operator(),
-           nb::sig("def __ne__(self, other: object, /) -> bool"))
-      .def("__hash__", [](DType t) { return t.packed(); }, nb::sig("def __hash__(self) -> int"))
+      .def(
+          "__eq__", [](DType a, DType b) { return a == b; }, nb::is_operator(),
+          nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def(
+          "__ne__", [](DType a, DType b) { return !(a == b); }, nb::is_operator(),
+          nb::sig("def __ne__(self, other: object, /) -> bool"))
+      .def(
+          "__hash__", [](DType t) { return t.packed(); }, nb::sig("def __hash__(self) -> int"))
       .def("__repr__", repr)
       .def("__str__", &DType::name)
-      .def("__reduce__", [](DType t) {
-        return nb::make_tuple(nb::type<DType>(), nb::make_tuple(t.name()));
-      }, nb::sig("def __reduce__(self) -> tuple[type[DType], tuple[str]]"));
+      .def(
+          "__reduce__",
+          [](DType t) { return nb::make_tuple(nb::type<DType>(), nb::make_tuple(t.name())); },
+          nb::sig("def __reduce__(self) -> tuple[type[DType], tuple[str]]"));
 }
 
 }  // namespace weft::python

@@ -1,8 +1,8 @@
 // The errors of weft as the classes of weft.errors.
+#include <exception>
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
-
-#include <exception>
 
 #include "base/error.h"
 #include "core.h"

@@ -1,30 +1,24 @@
 // The reference evaluator on arrays of bits; weft/_arrays.py makes them NumPy's.
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <cstdint>
-#include <cstring>
-#include <map>
-#include <optional>
-#include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
-
-#include <fmt/format.h>
-
-#include "base/error.h"
 #include "core.h"
 #include "ir/array.h"
 #include "ir/dtype.h"
 #include "ir/evaluate.h"
 #include "ir/node.h"
-#include "ir/print.h"
-#include "ir/spec.h"
-#include "ir/walk.h"
+#include "rules.h"
 
 namespace weft::python {
 namespace {
@@ -40,22 +34,14 @@ Array array_of(const ArrayData& data) {
 }
 
 ArrayData data_of(const Array& a) {
-  return {a.dtype, a.shape,
-          nb::bytes(reinterpret_cast<const char*>(a.data.data()), a.data.size() * sizeof(uint64_t))};
-}
-
-// The evaluator takes for granted what holds at every stage.
-void check_nodes(UOp root) {
-  for (const UOp n : toposort(root)) {
-    if (const std::optional<Violation> v = find_violation_at(n)) {
-      throw SpecError(fmt::format("[evaluate] {}\n{}", v->message, neighbourhood(n)));
-    }
-  }
+  return {
+      a.dtype, a.shape,
+      nb::bytes(reinterpret_cast<const char*>(a.data.data()), a.data.size() * sizeof(uint64_t))};
 }
 
 nb::tuple evaluate_bits(const Graph& g, const std::map<int64_t, ArrayData>& buffers,
                         std::map<std::string, int64_t> variables) {
-  check_nodes(g.root);
+  LegalNodes().require(g.root);
   Bindings bindings{.buffers = {}, .variables = std::move(variables)};
   for (const auto& [id, data] : buffers) bindings.buffers.emplace(id, array_of(data));
   nb::list results;
@@ -73,14 +59,15 @@ void bind_evaluate(nb::module_& m, UOpClass& c) {
                 "variables: dict[str, int]) -> tuple[list[tuple[DType, list[int], bytes]], "
                 "dict[int, tuple[DType, list[int], bytes]]]"),
         "Runs the reference evaluator; an array is its dtype, its shape, and a uint64 per lane.");
-  c.def("evaluate",
-        [](nb::object self, nb::object buffers, nb::object variables) -> nb::object {
-          return nb::module_::import_("weft._arrays").attr("evaluate")(self, buffers, variables);
-        },
-        nb::arg("buffers") = nb::none(), nb::arg("variables") = nb::none(),
-        nb::sig("def evaluate(self, buffers: dict[int, typing.Any] | None = None, "
-                "variables: collections.abc.Mapping[str, int] | None = None) -> typing.Any"),
-        R"(What the graph computes, by the reference evaluator: slow, one element at a time.
+  c.def(
+      "evaluate",
+      [](nb::object self, nb::object buffers, nb::object variables) -> nb::object {
+        return nb::module_::import_("weft._arrays").attr("evaluate")(self, buffers, variables);
+      },
+      nb::arg("buffers") = nb::none(), nb::arg("variables") = nb::none(),
+      nb::sig("def evaluate(self, buffers: dict[int, typing.Any] | None = None, "
+              "variables: collections.abc.Mapping[str, int] | None = None) -> typing.Any"),
+      R"(What the graph computes, by the reference evaluator: slow, one element at a time.
 
 `buffers` gives BUFFERs and DEFINE_GLOBALs their memory by id, as NumPy arrays; a kernel writes into
 them, and adds those that are missing. The result is a NumPy array; of a SINK, a tuple with one for

@@ -1,18 +1,19 @@
 // UOp: what a node is made of, facts about it, equality, text.
-#include <nanobind/nanobind.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 
 #include "base/error.h"
 #include "convert.h"
@@ -30,7 +31,8 @@
 namespace weft::python {
 namespace {
 
-// ------------------------------------------------------------------------------------------ equality
+// ------------------------------------------------------------------------------------------
+// equality
 
 bool same_argument(UOp a, UOp b) {
   switch (info(a.op()).arg) {
@@ -70,7 +72,8 @@ nb::object compare(const Graph& a, nb::handle b, bool when_same) {
   return nb::bool_(same_structure(a.root, nb::inst_ptr<Graph>(b)->root) == when_same);
 }
 
-// --------------------------------------------------------------------------------------------- facts
+// ---------------------------------------------------------------------------------------------
+// facts
 
 nb::tuple shape(const Graph& g) {
   nb::list out;
@@ -92,11 +95,11 @@ std::optional<int64_t> most(const Graph& g) {
 uint64_t const_bits(const Graph& g) {
   if (!g.root.is_const()) throw SpecError("[bits] only a CONST has bits");
   const int width = g.root.dtype().bits();
-  return width == 0 || width == 64 ? g.root.bits()
-                                   : g.root.bits() & ((uint64_t(1) << width) - 1);
+  return width == 0 || width == 64 ? g.root.bits() : g.root.bits() & ((uint64_t(1) << width) - 1);
 }
 
-// ------------------------------------------------------------------------------------------- raw nodes
+// ------------------------------------------------------------------------------------------- raw
+// nodes
 
 // Sources of any op; the first names the arena.
 Graph make(Op op, DType dtype, nb::handle src, nb::handle arg) {
@@ -140,13 +143,17 @@ Graph parse_text(std::string_view source) {
 }
 
 void bind_parts(UOpClass& c) {
-  c.def_prop_ro("op", [](const Graph& g) { return g.root.op(); }, "What it computes.")
-      .def_prop_ro("dtype", [](const Graph& g) { return g.root.dtype(); }, "The type of its value.")
-      .def_prop_ro("src", [](const Graph& g) { return tuple_of(g.arena, g.root.srcs()); },
-                   nb::sig("def src(self) -> tuple[UOp, ...]"), "Its sources.")
-      .def_prop_ro("arg", [](const Graph& g) { return python_of_arg(g.root); },
-                   nb::sig("def arg(self) -> typing.Any"),
-                   R"(Its argument; op.arg_kind says what it is.
+  c.def_prop_ro(
+       "op", [](const Graph& g) { return g.root.op(); }, "What it computes.")
+      .def_prop_ro(
+          "dtype", [](const Graph& g) { return g.root.dtype(); }, "The type of its value.")
+      .def_prop_ro(
+          "src", [](const Graph& g) { return tuple_of(g.arena, g.root.srcs()); },
+          nb::sig("def src(self) -> tuple[UOp, ...]"), "Its sources.")
+      .def_prop_ro(
+          "arg", [](const Graph& g) { return python_of_arg(g.root); },
+          nb::sig("def arg(self) -> typing.Any"),
+          R"(Its argument; op.arg_kind says what it is.
 
 const: bool, int or float; int: int; name: str; range: (id, AxisType); op: Ops; space: AddrSpace;
 ints: a tuple; op_ints: (Ops, tuple); none: None.
@@ -162,8 +169,8 @@ True
 >>> hex(UOp.const(dtypes.float32, -0.0).bits)
 '0x80000000'
 )")
-      .def_prop_ro("arena", [](const Graph& g) { return ArenaScope{g.arena}; },
-                   "Where it lives.")
+      .def_prop_ro(
+          "arena", [](const Graph& g) { return ArenaScope{g.arena}; }, "Where it lives.")
       .def_prop_ro("shape", shape, nb::sig("def shape(self) -> tuple[int | UOp, ...]"),
                    R"(The shape of its value; () for scalars. A symbolic size is a UOp.
 
@@ -178,43 +185,48 @@ True
 >>> u.vmin, u.vmax
 (0, 7)
 )")
-      .def_prop_ro("ranges",
-                   [](const Graph& g) { return tuple_of(g.arena, ranges_of(g.root)); },
-                   nb::sig("def ranges(self) -> tuple[UOp, ...]"),
-                   "The RANGEs that it depends on and nothing below it has closed, by id.")
-      .def_prop_ro("hash", [](const Graph& g) { return g.root.hash(); },
-                   "64 bits of its structure, the same in every process.")
-      .def_prop_ro("key", [](const Graph& g) { return graph_hash(g.root).hex(); },
-                   "128 bits of its structure, in hex: the identity of the graph in caches.");
+      .def_prop_ro(
+          "ranges", [](const Graph& g) { return tuple_of(g.arena, ranges_of(g.root)); },
+          nb::sig("def ranges(self) -> tuple[UOp, ...]"),
+          "The RANGEs that it depends on and nothing below it has closed, by id.")
+      .def_prop_ro(
+          "hash", [](const Graph& g) { return g.root.hash(); },
+          "64 bits of its structure, the same in every process.")
+      .def_prop_ro(
+          "key", [](const Graph& g) { return graph_hash(g.root).hex(); },
+          "128 bits of its structure, in hex: the identity of the graph in caches.");
 }
 
 }  // namespace
 
 void bind_node(nb::module_& m, UOpClass& c) {
   bind_parts(c);
-  c.def("__eq__", [](const Graph& a, nb::handle b) { return compare(a, b, true); },
-        nb::sig("def __eq__(self, other: object, /) -> bool"), "Whether the structure is the same.")
-      .def("__ne__", [](const Graph& a, nb::handle b) { return compare(a, b, false); },
-           nb::sig("def __ne__(self, other: object, /) -> bool"))
-      .def("__hash__", [](const Graph& g) { return Py_hash_t(g.root.hash()); },
-           nb::sig("def __hash__(self) -> int"))
-      .def("__bool__",
-           [](const Graph&) -> bool {
-             type_error("a UOp is neither true nor false: compare with `is None`, or look at .arg");
-           },
-           nb::sig("def __bool__(self) -> typing.NoReturn"))
+  c.def(
+       "__eq__", [](const Graph& a, nb::handle b) { return compare(a, b, true); },
+       nb::sig("def __eq__(self, other: object, /) -> bool"), "Whether the structure is the same.")
+      .def(
+          "__ne__", [](const Graph& a, nb::handle b) { return compare(a, b, false); },
+          nb::sig("def __ne__(self, other: object, /) -> bool"))
+      .def(
+          "__hash__", [](const Graph& g) { return Py_hash_t(g.root.hash()); },
+          nb::sig("def __hash__(self) -> int"))
+      .def(
+          "__bool__",
+          [](const Graph&) -> bool {
+            type_error("a UOp is neither true nor false: compare with `is None`, or look at .arg");
+          },
+          nb::sig("def __bool__(self) -> typing.NoReturn"))
       .def("__repr__", [](const Graph& g) { return text(describe(g.root)); })
       .def("__str__", [](const Graph& g) { return text(short_form(g.root)); })
-      .def("__reduce__",
-           [](const Graph& g) {
-             return nb::make_tuple(nb::module_::import_("weft._core").attr("parse"),
-                                   nb::make_tuple(print(g.root)));
-           },
-           nb::sig("def __reduce__(self) -> tuple[typing.Any, tuple[str]]"))
-      .def("short", [](const Graph& g, size_t length) { return text(short_form(g.root, length)); },
-           nb::arg("length") = 400, "The way people write it, cut at so many characters.")
-      .def("print", [](const Graph& g) { return print(g.root); },
-           R"(The exact text, a line per node; parse() reads it back.
+      .def("__getstate__", [](const Graph& g) { return print(g.root); })
+      .def("__setstate__",
+           [](Graph& g, std::string_view source) { new (&g) Graph(parse_text(source)); })
+      .def(
+          "short", [](const Graph& g, size_t length) { return text(short_form(g.root, length)); },
+          nb::arg("length") = 400, "The way people write it, cut at so many characters.")
+      .def(
+          "print", [](const Graph& g) { return print(g.root); },
+          R"(The exact text, a line per node; parse() reads it back.
 
 >>> print((UOp.range(4, 0) + 1).print(), end="")
 %0 = CONST index 4
@@ -222,12 +234,14 @@ void bind_node(nb::module_& m, UOpClass& c) {
 %2 = CONST index 1
 %3 = ADD index (%1, %2)
 )")
-      .def("to_dot", [](const Graph& g) { return text(to_dot(g.root)); }, "The graph for Graphviz.")
-      .def_static("new", make, nb::arg("op"), nb::arg("dtype"), nb::arg("src") = nb::tuple(),
-                  nb::arg("arg") = nb::none(),
-                  nb::sig("def new(op: Ops, dtype: DType, src: collections.abc.Sequence[UOp] = (), "
-                          "arg: typing.Any = None) -> UOp"),
-                  R"(A node with this content. Any structure is allowed: verify() says what is legal.
+      .def(
+          "to_dot", [](const Graph& g) { return text(to_dot(g.root)); }, "The graph for Graphviz.")
+      .def_static(
+          "new", make, nb::arg("op"), nb::arg("dtype"), nb::arg("src") = nb::tuple(),
+          nb::arg("arg") = nb::none(),
+          nb::sig("def new(op: Ops, dtype: DType, src: collections.abc.Sequence[UOp] = (), "
+                  "arg: typing.Any = None) -> UOp"),
+          R"(A node with this content. Any structure is allowed: verify() says what is legal.
 
 >>> UOp.new(Ops.RANGE, dtypes.index, (UOp.const(dtypes.index, 4),), (0, AxisType.LOOP))
 RANGE index (4) 0:loop
@@ -241,8 +255,9 @@ RANGE index (4) 0:loop
 r0*1
 )");
   c.attr("__array_ufunc__") = nb::none();  // `numpy_scalar + uop` is for UOp to build
-  m.def("parse", parse_text, nb::arg("text"),
-        R"doc(The graph that UOp.print() wrote. Empty lines and lines that start with # are passed over.
+  m.def(
+      "parse", parse_text, nb::arg("text"),
+      R"doc(The graph that UOp.print() wrote. Empty lines and lines that start with # are passed over.
 
 >>> parse("%0 = CONST float32 1.5\n%1 = NEG float32 (%0)")
 NEG float32 (1.5)

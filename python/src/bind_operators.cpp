@@ -1,11 +1,10 @@
 // Elementwise ops: Python's operators, and methods for the rest.
-#include <nanobind/nanobind.h>
-
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include <fmt/format.h>
+#include <nanobind/nanobind.h>
 
 #include "base/error.h"
 #include "convert.h"
@@ -22,18 +21,18 @@ namespace {
 
 enum class Side : uint8_t { kLeft, kRight };
 
-// A comparison that its arguments ask for, from the two that there are.
 using Build = UOp (*)(UOp, UOp);
-
-UOp at_most(UOp x, UOp y) {  // with NaN, not (y < x) would hold
-  return x.dtype().is_float() ? (x < y) | equal(x, y) : !(y < x);
-}
 
 template <Op op>
 UOp build(UOp x, UOp y) {
   return binary(op, x, y);
 }
-UOp greater(UOp x, UOp y) { return y < x; }
+UOp greater(UOp x, UOp y) { return binary(Op::CMPLT, y, x); }
+UOp at_most(UOp x, UOp y) {
+  if (!x.dtype().is_float()) return unary(Op::NOT, greater(x, y));
+  // not (x > y) would hold with NaN
+  return binary(Op::OR, binary(Op::CMPLT, x, y), binary(Op::CMPEQ, x, y));
+}
 UOp at_least(UOp x, UOp y) { return at_most(y, x); }
 
 // self op other, or other op self; what is no operand is for Python to refuse.
@@ -100,13 +99,12 @@ void operators_of(UOpClass& c, const char* name, const char* signature, const ch
 
 #define WEFT_OPERATOR(make, name) \
   operator_of<make>(c, "__" name "__", "def __" name "__(self, other: UOp | int | float, /) -> UOp")
-#define WEFT_OPERATORS(make, name)                                                           \
-  operators_of<make>(c, "__" name "__",                                                      \
-                     "def __" name "__(self, other: UOp | int | float, /) -> UOp",           \
-                     "__r" name "__",                                                        \
-                     "def __r" name "__(self, other: int | float, /) -> UOp")
-#define WEFT_METHOD(make, name, doc)                  \
-  c.def(name, method<make>, nb::arg("other"),         \
+#define WEFT_OPERATORS(make, name)                                                 \
+  operators_of<make>(c, "__" name "__",                                            \
+                     "def __" name "__(self, other: UOp | int | float, /) -> UOp", \
+                     "__r" name "__", "def __r" name "__(self, other: int | float, /) -> UOp")
+#define WEFT_METHOD(make, name, doc)          \
+  c.def(name, method<make>, nb::arg("other"), \
         nb::sig("def " name "(self, other: UOp | int | float) -> UOp"), doc)
 
 void bind_python_operators(UOpClass& c) {
@@ -156,10 +154,12 @@ where(r0 < 4, r0, 0)
       .def("mulacc", fuse, nb::arg("y"), nb::arg("z"),
            nb::sig("def mulacc(self, y: UOp | int | float, z: UOp | int | float) -> UOp"),
            "self * y + z with one rounding.")
-      .def("cast", [](const Graph& g, DType t) { return Graph{g.arena, cast(g.root, t)}; },
-           nb::arg("dtype"), "The value in another dtype.")
-      .def("bitcast", [](const Graph& g, DType t) { return Graph{g.arena, bitcast(g.root, t)}; },
-           nb::arg("dtype"), "The same bits in another dtype of the same width.")
+      .def(
+          "cast", [](const Graph& g, DType t) { return Graph{g.arena, cast(g.root, t)}; },
+          nb::arg("dtype"), "The value in another dtype.")
+      .def(
+          "bitcast", [](const Graph& g, DType t) { return Graph{g.arena, bitcast(g.root, t)}; },
+          nb::arg("dtype"), "The same bits in another dtype of the same width.")
       .def("sqrt", apply<Op::SQRT>, "The square root.")
       .def("recip", apply<Op::RECIP>, "1 / x.")
       .def("exp2", apply<Op::EXP2>, "2 to the power x.")

@@ -1,14 +1,13 @@
 // graph_rewrite and simplify.
-#include <nanobind/nanobind.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
-
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include <fmt/format.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 
 #include "core.h"
 #include "ir/node.h"
@@ -50,6 +49,11 @@ Graph rewrite(const Graph& g, nb::object rules, nb::object context, std::string_
   }
   const auto& set = *nb::inst_ptr<PythonRuleSet>(rules);
   CallContext call{std::move(context), std::move(gate)};
+  LegalNodes legal;
+  if (set.has_tables()) {
+    legal.require(g.root);
+    call.legal = &legal;
+  }
   const UOp result = graph_rewrite(g.root, *set.set,
                                    {.order = order_of(order),
                                     .context = &call,
@@ -59,9 +63,9 @@ Graph rewrite(const Graph& g, nb::object rules, nb::object context, std::string_
   return {g.arena, result};
 }
 
-#define WEFT_REWRITE_PARAMETERS                                              \
-  "rules: RuleSet, ctx: typing.Any = None, order: str = 'bottom-up', "       \
-  "gate: collections.abc.Callable[[UOp], bool] | None = None, "              \
+#define WEFT_REWRITE_PARAMETERS                                        \
+  "rules: RuleSet, ctx: typing.Any = None, order: str = 'bottom-up', " \
+  "gate: collections.abc.Callable[[UOp], bool] | None = None, "        \
   "trace: Trace | None = None, name: str | None = None) -> UOp"
 
 constexpr const char* kRewriteDoc =
@@ -81,21 +85,22 @@ r0 << 3
 
 void bind_rewrite(nb::module_& m, UOpClass& c) {
   m.def("graph_rewrite", rewrite, nb::arg("root"), nb::arg("rules"), nb::arg("ctx") = nb::none(),
-        nb::arg("order") = "bottom-up", nb::arg("gate") = nb::none(),
-        nb::arg("trace") = nb::none(), nb::arg("name") = nb::none(),
+        nb::arg("order") = "bottom-up", nb::arg("gate") = nb::none(), nb::arg("trace") = nb::none(),
+        nb::arg("name") = nb::none(),
         nb::sig("def graph_rewrite(root: UOp, " WEFT_REWRITE_PARAMETERS), kRewriteDoc);
   c.def("rewrite", rewrite, nb::arg("rules"), nb::arg("ctx") = nb::none(),
-        nb::arg("order") = "bottom-up", nb::arg("gate") = nb::none(),
-        nb::arg("trace") = nb::none(), nb::arg("name") = nb::none(),
-        nb::sig("def rewrite(self, " WEFT_REWRITE_PARAMETERS),
+        nb::arg("order") = "bottom-up", nb::arg("gate") = nb::none(), nb::arg("trace") = nb::none(),
+        nb::arg("name") = nb::none(), nb::sig("def rewrite(self, " WEFT_REWRITE_PARAMETERS),
         "graph_rewrite() of this graph.")
-      .def("simplify",
-           [](const Graph& g, PythonTrace* trace) {
-             return Graph{g.arena, simplify(g.root, record(trace, g, nb::object()))};
-           },
-           nb::arg("trace") = nb::none(),
-           nb::sig("def simplify(self, trace: Trace | None = None) -> UOp"),
-           R"(The graph with its integer arithmetic in its simplest form.
+      .def(
+          "simplify",
+          [](const Graph& g, PythonTrace* trace) {
+            LegalNodes().require(g.root);
+            return Graph{g.arena, simplify(g.root, record(trace, g, nb::object()))};
+          },
+          nb::arg("trace") = nb::none(),
+          nb::sig("def simplify(self, trace: Trace | None = None) -> UOp"),
+          R"(The graph with its integer arithmetic in its simplest form.
 
 >>> x = UOp.variable("x", 0, 99)
 >>> print((x//4*4 + x%4).simplify())

@@ -1,11 +1,5 @@
 // Patterns, rules and rule sets made at run time.
-#include <nanobind/nanobind.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -20,11 +14,22 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
+#include "base/error.h"
 #include "convert.h"
 #include "core.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/print.h"
+#include "ir/spec.h"
+#include "ir/walk.h"
 #include "rewrite/pattern.h"
 #include "rewrite/rule.h"
 #include "rewrite/rule_set.h"
@@ -34,19 +39,21 @@
 namespace weft::python {
 namespace {
 
-// ------------------------------------------------------------------------------------------ patterns
+// ------------------------------------------------------------------------------------------
+// patterns
 
 // A cell as weft/_patterns.py writes it: kind, slot (-1: no name), arity, ops, dtypes, value.
 using CellData = std::tuple<std::string, int, int, std::vector<Op>, std::vector<DType>, int64_t>;
 
-CellKind kind_of(std::string_view name, size_t op_count) {
-  if (name == "op") return op_count == 1 ? CellKind::kOp : CellKind::kOpSet;
-  constexpr std::array<std::pair<std::string_view, CellKind>, 8> kinds = {{
+CellKind kind_of(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, CellKind>, 10> kinds = {{
       {"node", CellKind::kNode},
       {"nonconst", CellKind::kNonConst},
       {"const", CellKind::kConst},
       {"int", CellKind::kLiteral},
       {"float", CellKind::kDouble},
+      {"op", CellKind::kOp},
+      {"ops", CellKind::kOpSet},
       {"rest", CellKind::kRest},
       {"either", CellKind::kEither},
       {"fold", CellKind::kFold},
@@ -59,12 +66,12 @@ CellKind kind_of(std::string_view name, size_t op_count) {
 
 Cell cell_of(const CellData& data) {
   const auto& [kind, slot, arity, ops, dtype_list, value] = data;
-  Cell c{.kind = kind_of(kind, ops.size()),
+  Cell c{.kind = kind_of(kind),
          .slot = slot < 0 ? kNoSlot : uint8_t(slot),
          .arity = uint8_t(arity),
          .value = uint64_t(value)};
   for (const Op op : ops) c.ops.add(op);
-  if (c.kind == CellKind::kOp) c.op = ops[0];
+  if (c.kind == CellKind::kOp) c.op = ops.at(0);
   if (!dtype_list.empty()) {
     c.dtypes = 0;
     for (const DType t : dtype_list) c.dtypes |= set_of(t.scalar);
@@ -72,8 +79,8 @@ Cell cell_of(const CellData& data) {
   return c;
 }
 
-// The cells of a subtree with its names bound from left to right, as Pattern::append does it; a cell
-// without a name shares the slot `hidden`, which nothing compares.
+// The cells of a subtree with its names bound from left to right, as Pattern::append does it; a
+// cell without a name shares the slot `hidden`, which nothing compares.
 class PatternBuilder {
  public:
   PatternBuilder(std::span<const CellData> cells, int hidden_node, int hidden_const)
@@ -115,7 +122,8 @@ class PatternBuilder {
   Pattern pattern_;
 };
 
-// -------------------------------------------------------------------------------------------- rules
+// --------------------------------------------------------------------------------------------
+// rules
 
 nb::object value_of(const Parameter& p, const Match& m) {
   switch (p.kind) {
@@ -136,12 +144,15 @@ UOp call_function(Match& m) {
   for (const Parameter& p : rule.parameters) {
     arguments.push_back(values.emplace_back(value_of(p, m)).ptr());
   }
-  const nb::object result = nb::steal(PyObject_Vectorcall(rule.function.ptr(), arguments.data() + 1,
-                                                          PY_VECTORCALL_ARGUMENTS_OFFSET,
-                                                          rule.keywords.ptr()));
+  const nb::object result =
+      nb::steal(PyObject_Vectorcall(rule.function.ptr(), arguments.data() + 1,
+                                    PY_VECTORCALL_ARGUMENTS_OFFSET, rule.keywords.ptr()));
   if (!result.is_valid()) throw nb::python_error();
   if (result.is_none()) return UOp();
-  return import_into(m.arena(), graph_of(result, fmt::format("what the rule {} returns", rule.name)));
+  const UOp made =
+      import_into(m.arena(), graph_of(result, fmt::format("what the rule {} returns", rule.name)));
+  if (m.context<CallContext>().legal != nullptr) m.context<CallContext>().legal->require(made);
+  return made;
 }
 
 Parameter parameter_of(std::string_view kind, int slot) {
@@ -153,7 +164,8 @@ Parameter parameter_of(std::string_view kind, int slot) {
 }
 
 using Cells = std::vector<CellData>;
-using ParameterData = std::vector<std::tuple<std::string, std::string, int>>;  // keyword, kind, slot
+using ParameterData =
+    std::vector<std::tuple<std::string, std::string, int>>;  // keyword, kind, slot
 
 void make_rule(PythonRule* self, std::string name, std::string file, uint32_t line,
                bool is_anonymous, const Cells& pattern, std::pair<int, int> hidden,
@@ -200,9 +212,9 @@ uint32_t bound_names(const Cells& pattern, std::pair<int, int> hidden) {
 
 void add_part(std::vector<PythonRuleSet::Part>& parts, const PythonRuleSet::Part& part) {
   for (const PythonRuleSet::Part& p : parts) {
-    const bool same = part.rule.is_valid() ? p.rule.is(part.rule)
-                                           : !p.rule.is_valid() &&
-                                                 p.table.rules.data() == part.table.rules.data();
+    const bool same = part.rule.is_valid()
+                          ? p.rule.is(part.rule)
+                          : !p.rule.is_valid() && p.table.rules.data() == part.table.rules.data();
     if (same) return;
   }
   parts.push_back(part);
@@ -224,14 +236,30 @@ std::vector<PythonRuleSet::Part> parts_of(nb::handle rules) {
 
 }  // namespace
 
+void LegalNodes::require(UOp root) {
+  auto known = [&](UOp n) { return n.id() < seen_.size() && seen_[n.id()]; };
+  visit_missing(root, known, [&](UOp n) {
+    if (const std::optional<Violation> v = find_violation_at(n)) {
+      throw SpecError(fmt::format("{}\n{}", v->message, neighbourhood(n)));
+    }
+    if (n.id() >= seen_.size()) seen_.resize(std::max<size_t>(n.arena().size(), n.id() + 1));
+    seen_[n.id()] = true;
+  });
+}
+
 PythonRuleSet::PythonRuleSet(std::string set_name, std::vector<Part> all)
     : name(std::move(set_name)), parts(std::move(all)) {
   rules.reserve(parts.size());  // tables point into it
   std::unordered_set<std::string_view> taken;
   std::vector<RuleTable> tables;
+  auto take = [&](std::string_view rule) {
+    if (!taken.insert(rule).second) {
+      throw nb::value_error(fmt::format("the set {} has two rules named {}", name, rule).c_str());
+    }
+  };
   for (const Part& part : parts) {
     if (!part.rule.is_valid()) {
-      for (const Rule& r : part.table.rules) taken.insert(r.name);
+      for (const Rule& r : part.table.rules) take(r.name);
       tables.push_back(part.table);
       continue;
     }
@@ -240,9 +268,7 @@ PythonRuleSet::PythonRuleSet(std::string set_name, std::vector<Part> all)
     for (int n = 2; from.is_anonymous && taken.contains(rule.name); n++) {
       rule.name = names.emplace_back(fmt::format("{}-{}", from.name, n));
     }
-    if (!taken.insert(rule.name).second) {
-      throw nb::value_error(fmt::format("the set {} has two rules named {}", name, rule.name).c_str());
-    }
+    take(rule.name);
     tables.push_back({name, kAnyDType, std::span(&rule, 1)});
   }
   set = std::make_unique<RuleSet>(name, tables);
@@ -301,39 +327,43 @@ void bind_rules(nb::module_& m) {
                             R"(Rules in the order in which they are tried. Sets add up.
 
 >>> x = Pat.var("x")
->>> rules = RuleSet([rule(-(-x), lambda x: x, name="neg-neg")])
+>>> rules = RuleSet([rule(x.max(x + 1), x + 1, name="max-of-next")])
 >>> (rules + symbolic).names[0]
-'neg-neg'
+'max-of-next'
 )")
-      .def("__init__",
-           [](PythonRuleSet* self, nb::handle rules, std::string name) {
-             new (self) PythonRuleSet(std::move(name), parts_of(rules));
-           },
-           nb::arg("rules"), nb::arg("name") = "rules",
-           nb::sig("def __init__(self, rules: collections.abc.Iterable[Rule | RuleSet], "
-                   "name: str = 'rules') -> None"))
+      .def(
+          "__init__",
+          [](PythonRuleSet* self, nb::handle rules, std::string name) {
+            new (self) PythonRuleSet(std::move(name), parts_of(rules));
+          },
+          nb::arg("rules"), nb::arg("name") = "rules",
+          nb::sig("def __init__(self, rules: collections.abc.Iterable[Rule | RuleSet], "
+                  "name: str = 'rules') -> None"))
       .def_ro("name", &PythonRuleSet::name, "What traces and errors call a pass with these rules.")
       .def_prop_ro("names", names_of, nb::sig("def names(self) -> list[str]"),
                    "The names of the rules, in order.")
       .def("__len__", [](const PythonRuleSet& s) { return s.set->rules().size(); })
-      .def("__add__",
-           [](nb::object a, nb::handle b) -> nb::object {
-             if (!nb::isinstance<PythonRuleSet>(b)) return nb::borrow(Py_NotImplemented);
-             const auto& [first, second] =
-                 std::tie(*nb::inst_ptr<PythonRuleSet>(a), *nb::inst_ptr<PythonRuleSet>(b));
-             return nb::type<PythonRuleSet>()(nb::make_tuple(a, b),
-                                              first.name + "+" + second.name);
-           },
-           nb::is_operator(), nb::sig("def __add__(self, other: RuleSet, /) -> RuleSet"))
+      .def(
+          "__add__",
+          [](nb::object a, nb::handle b) -> nb::object {
+            if (!nb::isinstance<PythonRuleSet>(b)) return nb::borrow(Py_NotImplemented);
+            const auto& [first, second] =
+                std::tie(*nb::inst_ptr<PythonRuleSet>(a), *nb::inst_ptr<PythonRuleSet>(b));
+            return nb::type<PythonRuleSet>()(nb::make_tuple(a, b), first.name + "+" + second.name);
+          },
+          nb::is_operator(), nb::sig("def __add__(self, other: RuleSet, /) -> RuleSet"))
       .def("__repr__", [](const PythonRuleSet& s) {
         return nb::str("RuleSet({}, {} rules)").format(s.name, s.set->rules().size());
       });
   m.def("bound_names", bound_names, nb::arg("pattern"), nb::arg("hidden"));
-  m.def("symbolic_rules", [] {
-    std::vector<PythonRuleSet::Part> parts;
-    for (const RuleTable& table : symbolic_tables()) parts.push_back({nb::object(), table});
-    return new PythonRuleSet("symbolic", std::move(parts));
-  }, nb::rv_policy::take_ownership);
+  m.def(
+      "symbolic_rules",
+      [] {
+        std::vector<PythonRuleSet::Part> parts;
+        for (const RuleTable& table : symbolic_tables()) parts.push_back({nb::object(), table});
+        return new PythonRuleSet("symbolic", std::move(parts));
+      },
+      nb::rv_policy::take_ownership);
 }
 
 }  // namespace weft::python

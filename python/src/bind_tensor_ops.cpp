@@ -1,11 +1,11 @@
 // The ops of tensor graphs: movement, reductions, copies.
-#include <nanobind/nanobind.h>
-#include <nanobind/stl/string_view.h>
-
 #include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string_view.h>
 
 #include "convert.h"
 #include "core.h"
@@ -41,9 +41,10 @@ Graph view(const Graph& g, nb::handle sizes, nb::handle strides, nb::handle offs
 }  // namespace
 
 void bind_tensor_ops(UOpClass& c) {
-  c.def("reshape", by_sizes<reshape>,
-        nb::sig("def reshape(self, *sizes: int | UOp | collections.abc.Sequence[int | UOp]) -> UOp"),
-        R"(The same elements in row-major order under another shape.
+  c.def(
+       "reshape", by_sizes<reshape>,
+       nb::sig("def reshape(self, *sizes: int | UOp | collections.abc.Sequence[int | UOp]) -> UOp"),
+       R"(The same elements in row-major order under another shape.
 
 >>> UOp.buffer(dtypes.int8, 6, "CPU", 0).reshape(4, 2)
 Traceback (most recent call last):
@@ -71,27 +72,31 @@ weft.errors.ShapeError: [reshape] cannot view (6) as (4,2): 6 elements against 8
            nb::sig("def view(self, sizes: collections.abc.Sequence[int | UOp], "
                    "strides: collections.abc.Sequence[int | UOp], offset: int | UOp = 0) -> UOp"),
            "A strided view of its elements in row-major order.")
-      .def("reduce_axis",
-           [](const Graph& g, Op op, const nb::args& axes) {
-             return Graph{g.arena, reduce_axis(op, g.root, ints_of(spread(axes)))};
-           },
-           nb::arg("op"), nb::arg("axes"),
-           nb::sig("def reduce_axis(self, op: Ops, *axes: int | collections.abc.Sequence[int]) "
-                   "-> UOp"),
-           R"(Combined by an op over the axes, which stay with size 1.
+      .def(
+          "reduce_axis",
+          [](const Graph& g, Op op, const nb::args& axes) {
+            return Graph{g.arena, reduce_axis(op, g.root, ints_of(spread(axes)))};
+          },
+          nb::arg("op"), nb::arg("axes"),
+          nb::sig("def reduce_axis(self, op: Ops, *axes: int | collections.abc.Sequence[int]) "
+                  "-> UOp"),
+          R"(Combined by an op over the axes, which stay with size 1.
 
 >>> UOp.buffer(dtypes.float32, 6, "CPU", 0).reshape(2, 3).reduce_axis(Ops.ADD, 1).shape
 (2, 1)
 )")
-      .def("contiguous", [](const Graph& g) { return Graph{g.arena, contiguous(g.root)}; },
-           "The same value in memory of its own.")
-      .def("detach", [](const Graph& g) { return Graph{g.arena, detach(g.root)}; },
-           "The same value, without a gradient.")
-      .def("copy_to",
-           [](const Graph& g, std::string_view name) {
-             return Graph{g.arena, copy_to(g.root, name)};
-           },
-           nb::arg("device"), "The same value on another device.");
+      .def(
+          "contiguous", [](const Graph& g) { return Graph{g.arena, contiguous(g.root)}; },
+          "The same value in memory of its own.")
+      .def(
+          "detach", [](const Graph& g) { return Graph{g.arena, detach(g.root)}; },
+          "The same value, without a gradient.")
+      .def(
+          "copy_to",
+          [](const Graph& g, std::string_view name) {
+            return Graph{g.arena, copy_to(g.root, name)};
+          },
+          nb::arg("device"), "The same value on another device.");
 }
 
 }  // namespace weft::python

@@ -1,12 +1,11 @@
 // Traces of passes, and the statistics of rules.
-#include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include <fmt/format.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 
 #include "base/config.h"
 #include "core.h"
@@ -73,14 +72,15 @@ void bind_statistics(nb::module_& m) {
         return fmt::format("{}: tried {}, fired {} ({}:{})", s.name, s.count.tried, s.count.fired,
                            s.file, s.line);
       });
-  m.def("rule_statistics",
-        [] {
-          nb::list out;
-          for (const RuleStatistic& s : rule_statistics()) out.append(s);
-          return out;
-        },
-        nb::sig("def rule_statistics() -> list[RuleStatistic]"),
-        R"(How often each rule was tried and fired, the slowest first, while stats were on.
+  m.def(
+       "rule_statistics",
+       [] {
+         nb::list out;
+         for (const RuleStatistic& s : rule_statistics()) out.append(s);
+         return out;
+       },
+       nb::sig("def rule_statistics() -> list[RuleStatistic]"),
+       R"(How often each rule was tried and fired, the slowest first, while stats were on.
 
 >>> old = set_stats(1)
 >>> u = (UOp.range(4, 0) * 1).simplify()
@@ -91,14 +91,15 @@ void bind_statistics(nb::module_& m) {
 1
 )")
       .def("reset_rule_statistics", reset_rule_statistics, "Counts from zero again.")
-      .def("set_stats",
-           [](int level) {
-             if (level < 0 || level > 2) throw nb::value_error("[set_stats] a level is 0, 1 or 2");
-             return std::exchange(config().stats, level);
-           },
-           nb::arg("level"),
-           "1 counts rules, 2 also prints every match, 0 stops. Returns the level before; the "
-           "environment's WEFT_STATS is the first.");
+      .def(
+          "set_stats",
+          [](int level) {
+            if (level < 0 || level > 2) throw nb::value_error("[set_stats] a level is 0, 1 or 2");
+            return std::exchange(config().stats, level);
+          },
+          nb::arg("level"),
+          "1 counts rules, 2 also prints every match, 0 stops. Returns the level before; the "
+          "environment's WEFT_STATS is the first.");
 }
 
 }  // namespace
@@ -119,13 +120,15 @@ void bind_trace(nb::module_& m) {
       .def_ro("before", &PassRecord::before)
       .def_ro("after", &PassRecord::after)
       .def_ro("nanoseconds", &PassRecord::nanoseconds)
-      .def_prop_ro("steps", [](const PassRecord& p) { return p.steps; },
-                   nb::sig("def steps(self) -> list[TraceStep]"))
+      .def_prop_ro(
+          "steps", [](const PassRecord& p) { return p.steps; },
+          nb::sig("def steps(self) -> list[TraceStep]"))
       .def("__repr__", [](const PassRecord& p) {
         return nb::str("TracePass({}, {} steps)").format(p.name, p.steps.size());
       });
-  nb::class_<PythonTrace>(m, "Trace", nb::type_slots(trace_slots),
-                          R"(What rewrites did, step by step: hand one to simplify() or graph_rewrite().
+  nb::class_<PythonTrace>(
+      m, "Trace", nb::type_slots(trace_slots),
+      R"(What rewrites did, step by step: hand one to simplify() or graph_rewrite().
 
 >>> trace = Trace()
 >>> u = (UOp.range(4, 0) * 1).simplify(trace=trace)
@@ -135,9 +138,11 @@ void bind_trace(nb::module_& m) {
       .def(nb::init<>())
       .def_prop_ro("passes", passes_of, nb::sig("def passes(self) -> list[TracePass]"),
                    "The rewrites so far. One that raised is there with the steps it did.")
-      .def("text", [](const PythonTrace& t) { return text(t.trace.text()); }, "A line per step.")
-      .def("json", [](const PythonTrace& t) { return t.trace.json(); },
-           "{'passes': [{'name', 'before', 'after', 'steps': [...]}]} as JSON.");
+      .def(
+          "text", [](const PythonTrace& t) { return text(t.trace.text()); }, "A line per step.")
+      .def(
+          "json", [](const PythonTrace& t) { return t.trace.json(); },
+          "{'passes': [{'name', 'before', 'after', 'steps': [...]}]} as JSON.");
   bind_statistics(m);
 }
 

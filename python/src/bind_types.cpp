@@ -1,11 +1,12 @@
 // Ops and the other enums, from the tables that define them.
-#include <nanobind/nanobind.h>
-#include <nanobind/stl/string_view.h>
-
 #include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 
 #include "core.h"
 #include "ir/dtype.h"
@@ -29,7 +30,7 @@ nb::tuple stages_of(Op op) {
 }
 
 std::string_view arg_kind_of(Op op) {
-  constexpr std::array<std::string_view, 9> names = {"none", "const", "int", "name", "range",
+  constexpr std::array<std::string_view, 9> names = {"none", "const", "int",  "name",   "range",
                                                      "op",   "space", "ints", "op_ints"};
   return names[size_t(info(op).arg)];
 }
@@ -47,10 +48,12 @@ void bind_ops(nb::module_& m) {
   for (size_t i = 0; i < kOpCount; i++) {
     ops.value(info(Op(i)).name.data(), Op(i), info(Op(i)).doc.data());
   }
-  ops.def_prop_ro("group", [](Op op) { return name_of(info(op).group); },
-                  "The family: define, movement, tensor, ranges, memory, unary, binary, ternary "
-                  "or vector.")
-      .def_prop_ro("doc", [](Op op) { return info(op).doc; }, "What it does, in a line.")
+  ops.def_prop_ro(
+         "group", [](Op op) { return name_of(info(op).group); },
+         "The family: define, movement, tensor, ranges, memory, unary, binary, ternary "
+         "or vector.")
+      .def_prop_ro(
+          "doc", [](Op op) { return info(op).doc; }, "What it does, in a line.")
       .def_prop_ro("arity", arity_of, nb::sig("def arity(self) -> tuple[int, int | None]"),
                    "The least and the most sources; None is any number.")
       .def_prop_ro("stages", stages_of, nb::sig("def stages(self) -> tuple[Stage, ...]"),
@@ -58,17 +61,22 @@ void bind_ops(nb::module_& m) {
       .def_prop_ro("arg_kind", arg_kind_of,
                    "What its argument is: none, const, int, name, range, op, space, ints or "
                    "op_ints.")
-      .def_prop_ro("commutes", [](Op op) { return commutes(op); }, "x op y == y op x.")
-      .def_prop_ro("associative", [](Op op) { return is_associative(op); },
-                   "(x op y) op z == x op (y op z) on integers.")
-      .def_prop_ro("yields_bool", [](Op op) { return yields_bool(op); },
-                   "The result is bool, whatever the operands are.")
-      .def_prop_ro("is_effect", [](Op op) { return is_effect(op); },
-                   "It does something: AFTER and END order it.")
+      .def_prop_ro(
+          "commutes", [](Op op) { return commutes(op); }, "x op y == y op x.")
+      .def_prop_ro(
+          "associative", [](Op op) { return is_associative(op); },
+          "(x op y) op z == x op (y op z) on integers.")
+      .def_prop_ro(
+          "yields_bool", [](Op op) { return yields_bool(op); },
+          "The result is bool, whatever the operands are.")
+      .def_prop_ro(
+          "is_effect", [](Op op) { return is_effect(op); },
+          "It does something: AFTER and END order it.")
       .def_prop_ro("is_elementwise", [](Op op) { return is_elementwise(op); })
       .def_prop_ro("is_movement", [](Op op) { return is_movement(op); })
-      .def("__repr__", [](Op op) { return std::string("Ops.").append(name_of(op)); },
-           nb::sig("def __repr__(self) -> str"));
+      .def(
+          "__repr__", [](Op op) { return std::string("Ops.").append(name_of(op)); },
+          nb::sig("def __repr__(self) -> str"));
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 // Whole graphs: orders, substitution, counts, the spec.
-#include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
-
 #include <cstddef>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 
 #include "base/error.h"
 #include "convert.h"
@@ -76,15 +76,16 @@ void bind_walks(nb::module_& m, UOpClass& c) {
 )")
       .def("substitute", substituted, nb::arg("replacements"),
            nb::sig("def substitute(self, replacements: "
-                   "collections.abc.Mapping[UOp, UOp | int | float]) -> UOp"),
+                   "dict[UOp, UOp | int | float]) -> UOp"),
            R"(The graph with every key replaced by its value, everywhere.
 
 >>> n = UOp.variable("n", 1, 9)
 >>> print((n*2 + n).substitute({n: 5}))
 5*2 + 5
 )")
-      .def("summary", [](const Graph& g) { return summarize(g.root); },
-           R"(What the graph is made of.
+      .def(
+          "summary", [](const Graph& g) { return summarize(g.root); },
+          R"(What the graph is made of.
 
 >>> (UOp.range(4, 0) + 1).summary()
 4 nodes, 3 edges, depth 3: CONST 2, RANGE 1, ADD 1

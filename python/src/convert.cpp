@@ -1,25 +1,27 @@
 // Conversions: numbers are exact, and what does not fit is an error that says so.
 #include "convert.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+#include <nanobind/stl/string.h>
+
 #include "base/error.h"
+#include "core.h"
 #include "ir/arena.h"
 #include "ir/dim.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/scalar.h"
-#include "core.h"
 
 namespace weft::python {
 namespace {
@@ -27,6 +29,12 @@ namespace {
 bool has_float(nb::handle value) {
   const PyNumberMethods* methods = Py_TYPE(value.ptr())->tp_as_number;
   return methods != nullptr && methods->nb_float != nullptr;
+}
+
+// NumPy's bool is no integer for Python.
+bool is_numpy_bool(nb::handle value) {
+  const std::string_view name = Py_TYPE(value.ptr())->tp_name;
+  return name == "numpy.bool" || name == "numpy.bool_";
 }
 
 bool is_integer(nb::handle value) { return PyIndex_Check(value.ptr()) != 0; }
@@ -90,11 +98,13 @@ uint64_t float_bits(DType type, nb::handle value) {
 
 }  // namespace
 
-// ------------------------------------------------------------------------------------------- numbers
+// -------------------------------------------------------------------------------------------
+// numbers
 
 bool is_number(nb::handle value) { return is_integer(value) || has_float(value); }
 
 uint64_t bits_of_number(DType type, nb::handle value) {
+  if (is_numpy_bool(value)) return bits_of_number(type, nb::bool_(nb::object(nb::borrow(value))));
   if (!is_number(value)) {
     type_error(fmt::format("[const] a number is needed, not {}", type_text(value)));
   }
@@ -123,7 +133,8 @@ nb::object number_of_bits(DType type, uint64_t bits) {
                                 : PyLong_FromUnsignedLongLong(bits));
 }
 
-// ------------------------------------------------------------------------------------------ operands
+// ------------------------------------------------------------------------------------------
+// operands
 
 const Graph& graph_of(nb::handle value, std::string_view what) {
   if (!nb::isinstance<Graph>(value)) {
@@ -161,7 +172,8 @@ std::shared_ptr<Arena> arena_of(nb::handle values) {
   return current_arena();
 }
 
-// --------------------------------------------------------------------------------------------- sizes
+// ---------------------------------------------------------------------------------------------
+// sizes
 
 Dim dim_of(Arena& arena, nb::handle value) {
   if (nb::isinstance<Graph>(value)) {
@@ -225,7 +237,8 @@ int64_t checked_range_id(int64_t id) {
   return id;
 }
 
-// ----------------------------------------------------------------------------------------- arguments
+// -----------------------------------------------------------------------------------------
+// arguments
 
 namespace {
 
@@ -237,7 +250,8 @@ namespace {
 template <class T>
 T argument(Op op, std::string_view needed, nb::handle given, nb::handle value) {
   T out{};
-  if (!nb::try_cast<T>(value, out)) wrong_argument(op, needed, given);
+  constexpr bool is_enum = std::is_enum_v<T>;  // which a number does not stand for
+  if (!nb::try_cast<T>(value, out, !is_enum)) wrong_argument(op, needed, given);
   return out;
 }
 
@@ -281,8 +295,7 @@ Arg arg_of_python(Op op, DType dtype, nb::handle value, ArgMemory& memory) {
                         argument<AxisType>(op, needed, value, axis));
     }
     case ArgKind::Op: return Arg::op(argument<Op>(op, "an Ops", value, value));
-    case ArgKind::Space:
-      return Arg::space(argument<AddrSpace>(op, "an AddrSpace", value, value));
+    case ArgKind::Space: return Arg::space(argument<AddrSpace>(op, "an AddrSpace", value, value));
     case ArgKind::Ints:
       if (!is_sequence(value)) wrong_argument(op, "a tuple of ints", value);
       memory.ints = ints_of(value);
@@ -305,8 +318,8 @@ nb::object python_of_arg(UOp n) {
     case ArgKind::Const: return number_of_bits(n.dtype(), n.bits());
     case ArgKind::Int: return nb::int_(n.number());
     case ArgKind::Name:
-      return owned(PyUnicode_DecodeUTF8(n.name().data(), Py_ssize_t(n.name().size()),
-                                        "surrogateescape"));
+      return owned(
+          PyUnicode_DecodeUTF8(n.name().data(), Py_ssize_t(n.name().size()), "surrogateescape"));
     case ArgKind::Range: return nb::make_tuple(n.range_id(), n.axis());
     case ArgKind::Op: return nb::cast(n.arg_op());
     case ArgKind::Space: return nb::cast(n.space());

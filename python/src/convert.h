@@ -1,19 +1,19 @@
 // Between Python values and the arguments, constants and sizes of nodes.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <nanobind/nanobind.h>
+
+#include "core.h"
 #include "ir/arena.h"
 #include "ir/dim.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
-#include "core.h"
 
 namespace weft::python {
 

@@ -2,14 +2,14 @@
 // the module.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
 #include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <nanobind/nanobind.h>
 
 #include "ir/arena.h"
 #include "ir/node.h"

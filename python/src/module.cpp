@@ -1,12 +1,12 @@
 // weft._core: the module, and small conversions that every part of it uses.
-#include <nanobind/nanobind.h>
-
 #include <cctype>
 #include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+
+#include <nanobind/nanobind.h>
 
 #include "core.h"
 #include "ir/arena.h"
@@ -24,8 +24,8 @@ nb::tuple tuple_of(const std::shared_ptr<Arena>& arena, std::span<const UOp> nod
 }
 
 nb::str text(std::string_view bytes) {
-  nb::object out = nb::steal(
-      PyUnicode_DecodeUTF8(bytes.data(), Py_ssize_t(bytes.size()), "replace"));
+  nb::object out =
+      nb::steal(PyUnicode_DecodeUTF8(bytes.data(), Py_ssize_t(bytes.size()), "replace"));
   if (!out.is_valid()) throw nb::python_error();
   return nb::borrow<nb::str>(out);
 }

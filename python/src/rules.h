@@ -1,13 +1,13 @@
 // Rules and rule sets that Python made, on the engine's own.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <nanobind/nanobind.h>
 
 #include "core.h"
 #include "rewrite/rule.h"
@@ -44,12 +44,24 @@ struct PythonRuleSet {
   std::unique_ptr<RuleSet> set;
 
   PythonRuleSet(std::string name, std::vector<Part> parts);
+  bool has_tables() const { return rules.size() < parts.size(); }
+};
+
+// The rules of C++ take for granted what holds at every stage: makes sure of it, each node once.
+class LegalNodes {
+ public:
+  // Throws SpecError when root, or a node under it that was not seen before, is illegal.
+  void require(UOp root);
+
+ private:
+  std::vector<bool> seen_;  // by id
 };
 
 // What runs of graph_rewrite hand to gates and to functions of rules, as Match::context.
 struct CallContext {
   nb::object context;
   nb::object gate;
+  LegalNodes* legal = nullptr;  // where rules of C++ run beside those of Python
 };
 
 }  // namespace weft::python

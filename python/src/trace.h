@@ -1,10 +1,10 @@
 // A Trace that Python holds: it keeps what its steps borrow.
 #pragma once
 
-#include <nanobind/nanobind.h>
-
 #include <memory>
 #include <vector>
+
+#include <nanobind/nanobind.h>
 
 #include "core.h"
 #include "ir/arena.h"

@@ -1,10 +1,10 @@
 """weft, a tensor compiler."""
 
 from weft import dtypes, errors, ir
+from weft.errors import IndexError as IndexError  # not in __all__: `import *` must not hide Python's
 from weft.errors import (
     DTypeError,
     Error,
-    IndexError,
     InternalError,
     ParseError,
     RewriteLoopError,
@@ -17,7 +17,6 @@ __version__ = "0.1.0"
 __all__ = [
     "DTypeError",
     "Error",
-    "IndexError",
     "InternalError",
     "ParseError",
     "RewriteLoopError",

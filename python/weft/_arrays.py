@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Dict, Optional, Tuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +16,17 @@ Array = npt.NDArray[Any]
 try:
     import ml_dtypes
 
-    _NARROW_FLOATS = {"bfloat16": np.dtype(ml_dtypes.bfloat16),
-                      "float8_e4m3": np.dtype(ml_dtypes.float8_e4m3fn),
-                      "float8_e5m2": np.dtype(ml_dtypes.float8_e5m2)}
+    _NARROW_FLOATS: dict[str, np.dtype[Any]] = {
+        "bfloat16": np.dtype(ml_dtypes.bfloat16),
+        "float8_e4m3": np.dtype(ml_dtypes.float8_e4m3fn),
+        "float8_e5m2": np.dtype(ml_dtypes.float8_e5m2),
+    }
 except ImportError:  # then arrays hold the bits
-    _NARROW_FLOATS = {"bfloat16": np.dtype(np.uint16), "float8_e4m3": np.dtype(np.uint8),
-                      "float8_e5m2": np.dtype(np.uint8)}
+    _NARROW_FLOATS = {
+        "bfloat16": np.dtype(np.uint16),
+        "float8_e4m3": np.dtype(np.uint8),
+        "float8_e5m2": np.dtype(np.uint8),
+    }
 
 
 def numpy_dtype(dtype: DType) -> np.dtype[Any]:
@@ -32,7 +37,7 @@ def numpy_dtype(dtype: DType) -> np.dtype[Any]:
     return np.dtype(np.int64 if name == "index" else name)
 
 
-def evaluate(root: UOp, buffers: Optional[Dict[int, Array]], variables: Optional[Mapping[str, int]]) -> Any:
+def evaluate(root: UOp, buffers: dict[int, Array] | None, variables: Mapping[str, int] | None) -> Any:
     """UOp.evaluate."""
     memory = {} if buffers is None else buffers
     types = dict(_memory(root))
@@ -42,7 +47,7 @@ def evaluate(root: UOp, buffers: Optional[Dict[int, Array]], variables: Optional
             given[number] = _data_of_array(array, types[number], number)
     results, after = evaluate_bits(root, given, dict(variables or {}))
     for number, (dtype, shape, bits) in after.items():
-        if number not in memory:
+        if number not in given:
             memory[number] = _array_of_data(dtype, shape, bits)
         elif bits != given[number][2]:
             memory[number][...] = _array_of_data(dtype, shape, bits).reshape(memory[number].shape)
@@ -50,7 +55,7 @@ def evaluate(root: UOp, buffers: Optional[Dict[int, Array]], variables: Optional
     return arrays if root.op is Ops.SINK else arrays[0]
 
 
-def _memory(root: UOp) -> Iterator[Tuple[int, DType]]:
+def _memory(root: UOp) -> Iterator[tuple[int, DType]]:
     """The id and dtype of the memory that a graph names, outside of the kernels in it."""
     nodes = root.toposort()
     has_kernels = any(u.op is Ops.KERNEL for u in nodes)
@@ -59,7 +64,7 @@ def _memory(root: UOp) -> Iterator[Tuple[int, DType]]:
             yield u.arg, u.dtype.pointee
 
 
-def _data_of_array(array: Array, dtype: DType, number: int) -> Tuple[DType, list[int], bytes]:
+def _data_of_array(array: Array, dtype: DType, number: int) -> tuple[DType, list[int], bytes]:
     if not isinstance(array, np.ndarray):
         raise TypeError(f"[evaluate] buffer {number} must be a NumPy array, not {type(array).__name__}")
     if array.dtype != numpy_dtype(dtype):

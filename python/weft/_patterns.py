@@ -6,7 +6,7 @@ import inspect
 import struct
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union, overload
+from typing import Callable, Optional, Tuple, overload
 
 from weft._core import DType, Ops, Rule, UOp, bound_names
 
@@ -15,7 +15,7 @@ MOST_CONST_NAMES = 4
 
 Function = Callable[..., Optional[UOp]]
 # kind, slot, arity, ops, dtypes, value: what _core reads
-Cell = Tuple[str, int, int, List[Ops], List[DType], int]
+Cell = Tuple[str, int, int, list[Ops], list[DType], int]
 
 
 class Pat:
@@ -34,7 +34,7 @@ class Pat:
 
     __slots__ = ("kind", "name", "ops", "dtypes", "value", "srcs")
 
-    def __init__(self, kind: str, name: Optional[str] = None, ops: Iterable[Ops] = (),
+    def __init__(self, kind: str, name: str | None = None, ops: Iterable[Ops] = (),
                  dtypes: Iterable[DType] = (), value: int = 0, srcs: Iterable[Pat] = ()) -> None:
         self.kind = kind
         self.name = name
@@ -46,27 +46,27 @@ class Pat:
     # ---- leaves
 
     @staticmethod
-    def var(name: str, dtype: Union[DType, Iterable[DType], None] = None) -> Pat:
+    def var(name: str, dtype: DType | Iterable[DType] | None = None) -> Pat:
         """Any node, bound to a name."""
         return Pat("node", name, dtypes=_element_types(dtype))
 
     @staticmethod
-    def any(dtype: Union[DType, Iterable[DType], None] = None) -> Pat:
+    def any(dtype: DType | Iterable[DType] | None = None) -> Pat:
         """Any node."""
         return Pat("node", dtypes=_element_types(dtype))
 
     @staticmethod
-    def nonconst(name: Optional[str] = None, dtype: Union[DType, Iterable[DType], None] = None) -> Pat:
+    def nonconst(name: str | None = None, dtype: DType | Iterable[DType] | None = None) -> Pat:
         """Any node but a constant."""
         return Pat("nonconst", name, dtypes=_element_types(dtype))
 
     @staticmethod
-    def const(name: Optional[str] = None, dtype: Union[DType, Iterable[DType], None] = None) -> Pat:
+    def const(name: str | None = None, dtype: DType | Iterable[DType] | None = None) -> Pat:
         """Any constant."""
         return Pat("const", name, dtypes=_element_types(dtype))
 
     @staticmethod
-    def literal(value: Union[int, float]) -> Pat:
+    def literal(value: int | float) -> Pat:
         """The constant of this value, in whatever dtype the node has; a float matches floats alone."""
         if isinstance(value, float):
             return Pat("float", value=struct.unpack("<q", struct.pack("<d", value))[0])
@@ -75,26 +75,26 @@ class Pat:
         return Pat("int", value=int(value))
 
     @staticmethod
-    def rest(name: Optional[str] = None) -> Pat:
+    def rest(name: str | None = None) -> Pat:
         """All further sources, as a tuple; the last source of an op."""
         return Pat("rest", name)
 
     # ---- inner patterns
 
     @staticmethod
-    def op(ops: Union[Ops, Iterable[Ops]], *srcs: Union[Pat, int, float], name: Optional[str] = None,
-           dtype: Union[DType, Iterable[DType], None] = None) -> Pat:
+    def op(ops: Ops | Iterable[Ops], *srcs: Pat | int | float, name: str | None = None,
+           dtype: DType | Iterable[DType] | None = None) -> Pat:
         """A node of an op, or of one of a set of ops, with these sources.
 
         The sources of a set of ops match in this order alone.
         """
-        chosen = (ops,) if isinstance(ops, Ops) else tuple(ops)
+        chosen = (ops,) if isinstance(ops, Ops) else tuple(sorted(set(ops), key=lambda o: int(o.value)))
         if not chosen:
             raise ValueError("[pattern] the set of ops is empty")
         return Pat("op", name, chosen, _element_types(dtype), srcs=[_pattern(s) for s in srcs])
 
     @staticmethod
-    def either(first: Union[Pat, int, float], second: Union[Pat, int, float]) -> Pat:
+    def either(first: Pat | int | float, second: Pat | int | float) -> Pat:
         """What matches the first pattern, or else the second. Names that both bind are bound."""
         return Pat("either", srcs=(_pattern(first), _pattern(second)))
 
@@ -113,7 +113,7 @@ class Pat:
             raise ValueError(f"[pattern] {self!r} cannot have a name")
         return Pat(self.kind, name, self.ops, self.dtypes, self.value, self.srcs)
 
-    def of(self, dtype: Union[DType, Iterable[DType]]) -> Pat:
+    def of(self, dtype: DType | Iterable[DType]) -> Pat:
         """The same pattern, for nodes of these element types alone."""
         return Pat(self.kind, self.name, self.ops, _element_types(dtype), self.value, self.srcs)
 
@@ -121,50 +121,50 @@ class Pat:
         """A CAST of it to a dtype."""
         return Pat.op(Ops.CAST, self, dtype=dtype)
 
-    def where(self, x: Union[Pat, int, float], y: Union[Pat, int, float]) -> Pat:
+    def where(self, x: Pat | int | float, y: Pat | int | float) -> Pat:
         """A WHERE with this condition."""
         return Pat.op(Ops.WHERE, self, x, y)
 
-    def eq(self, other: Union[Pat, int, float]) -> Pat:
+    def eq(self, other: Pat | int | float) -> Pat:
         """A CMPEQ."""
         return Pat.op(Ops.CMPEQ, self, other)
 
-    def ne(self, other: Union[Pat, int, float]) -> Pat:
+    def ne(self, other: Pat | int | float) -> Pat:
         """A CMPNE."""
         return Pat.op(Ops.CMPNE, self, other)
 
-    def max(self, other: Union[Pat, int, float]) -> Pat:
+    def max(self, other: Pat | int | float) -> Pat:
         """A MAX."""
         return Pat.op(Ops.MAX, self, other)
 
-    def min(self, other: Union[Pat, int, float]) -> Pat:
+    def min(self, other: Pat | int | float) -> Pat:
         """A MIN."""
         return Pat.op(Ops.MIN, self, other)
 
-    def __add__(self, other: Union[Pat, int, float]) -> Pat: return Pat.op(Ops.ADD, self, other)
-    def __sub__(self, other: Union[Pat, int, float]) -> Pat: return Pat.op(Ops.SUB, self, other)
-    def __mul__(self, other: Union[Pat, int, float]) -> Pat: return Pat.op(Ops.MUL, self, other)
-    def __truediv__(self, other: Union[Pat, int, float]) -> Pat: return Pat.op(Ops.FDIV, self, other)
-    def __floordiv__(self, other: Union[Pat, int, float]) -> Pat: return Pat.op(Ops.IDIV, self, other)
-    def __mod__(self, other: Union[Pat, int, float]) -> Pat: return Pat.op(Ops.MOD, self, other)
-    def __and__(self, other: Union[Pat, int, float]) -> Pat: return Pat.op(Ops.AND, self, other)
-    def __or__(self, other: Union[Pat, int, float]) -> Pat: return Pat.op(Ops.OR, self, other)
-    def __xor__(self, other: Union[Pat, int, float]) -> Pat: return Pat.op(Ops.XOR, self, other)
-    def __lshift__(self, other: Union[Pat, int, float]) -> Pat: return Pat.op(Ops.SHL, self, other)
-    def __rshift__(self, other: Union[Pat, int, float]) -> Pat: return Pat.op(Ops.SHR, self, other)
-    def __lt__(self, other: Union[Pat, int, float]) -> Pat: return Pat.op(Ops.CMPLT, self, other)
-    def __gt__(self, other: Union[Pat, int, float]) -> Pat: return Pat.op(Ops.CMPLT, other, self)
-    def __radd__(self, other: Union[int, float]) -> Pat: return Pat.op(Ops.ADD, other, self)
-    def __rsub__(self, other: Union[int, float]) -> Pat: return Pat.op(Ops.SUB, other, self)
-    def __rmul__(self, other: Union[int, float]) -> Pat: return Pat.op(Ops.MUL, other, self)
-    def __rtruediv__(self, other: Union[int, float]) -> Pat: return Pat.op(Ops.FDIV, other, self)
-    def __rfloordiv__(self, other: Union[int, float]) -> Pat: return Pat.op(Ops.IDIV, other, self)
-    def __rmod__(self, other: Union[int, float]) -> Pat: return Pat.op(Ops.MOD, other, self)
-    def __rand__(self, other: Union[int, float]) -> Pat: return Pat.op(Ops.AND, other, self)
-    def __ror__(self, other: Union[int, float]) -> Pat: return Pat.op(Ops.OR, other, self)
-    def __rxor__(self, other: Union[int, float]) -> Pat: return Pat.op(Ops.XOR, other, self)
-    def __rlshift__(self, other: Union[int, float]) -> Pat: return Pat.op(Ops.SHL, other, self)
-    def __rrshift__(self, other: Union[int, float]) -> Pat: return Pat.op(Ops.SHR, other, self)
+    def __add__(self, other: Pat | int | float) -> Pat: return Pat.op(Ops.ADD, self, other)
+    def __sub__(self, other: Pat | int | float) -> Pat: return Pat.op(Ops.SUB, self, other)
+    def __mul__(self, other: Pat | int | float) -> Pat: return Pat.op(Ops.MUL, self, other)
+    def __truediv__(self, other: Pat | int | float) -> Pat: return Pat.op(Ops.FDIV, self, other)
+    def __floordiv__(self, other: Pat | int | float) -> Pat: return Pat.op(Ops.IDIV, self, other)
+    def __mod__(self, other: Pat | int | float) -> Pat: return Pat.op(Ops.MOD, self, other)
+    def __and__(self, other: Pat | int | float) -> Pat: return Pat.op(Ops.AND, self, other)
+    def __or__(self, other: Pat | int | float) -> Pat: return Pat.op(Ops.OR, self, other)
+    def __xor__(self, other: Pat | int | float) -> Pat: return Pat.op(Ops.XOR, self, other)
+    def __lshift__(self, other: Pat | int | float) -> Pat: return Pat.op(Ops.SHL, self, other)
+    def __rshift__(self, other: Pat | int | float) -> Pat: return Pat.op(Ops.SHR, self, other)
+    def __lt__(self, other: Pat | int | float) -> Pat: return Pat.op(Ops.CMPLT, self, other)
+    def __gt__(self, other: Pat | int | float) -> Pat: return Pat.op(Ops.CMPLT, other, self)
+    def __radd__(self, other: int | float) -> Pat: return Pat.op(Ops.ADD, other, self)
+    def __rsub__(self, other: int | float) -> Pat: return Pat.op(Ops.SUB, other, self)
+    def __rmul__(self, other: int | float) -> Pat: return Pat.op(Ops.MUL, other, self)
+    def __rtruediv__(self, other: int | float) -> Pat: return Pat.op(Ops.FDIV, other, self)
+    def __rfloordiv__(self, other: int | float) -> Pat: return Pat.op(Ops.IDIV, other, self)
+    def __rmod__(self, other: int | float) -> Pat: return Pat.op(Ops.MOD, other, self)
+    def __rand__(self, other: int | float) -> Pat: return Pat.op(Ops.AND, other, self)
+    def __ror__(self, other: int | float) -> Pat: return Pat.op(Ops.OR, other, self)
+    def __rxor__(self, other: int | float) -> Pat: return Pat.op(Ops.XOR, other, self)
+    def __rlshift__(self, other: int | float) -> Pat: return Pat.op(Ops.SHL, other, self)
+    def __rrshift__(self, other: int | float) -> Pat: return Pat.op(Ops.SHR, other, self)
     def __neg__(self) -> Pat: return Pat.op(Ops.NEG, self)
     def __invert__(self) -> Pat: return Pat.op(Ops.NOT, self)
 
@@ -203,7 +203,7 @@ _SIGNS = {Ops.ADD: " + ", Ops.SUB: " - ", Ops.MUL: " * ", Ops.FDIV: " / ", Ops.I
           Ops.SHR: " >> ", Ops.CMPLT: " < "}
 
 
-def _pattern(value: Union[Pat, int, float]) -> Pat:
+def _pattern(value: Pat | int | float) -> Pat:
     if isinstance(value, Pat):
         return value
     if isinstance(value, (int, float)):
@@ -211,7 +211,7 @@ def _pattern(value: Union[Pat, int, float]) -> Pat:
     raise TypeError(f"[pattern] a source is a Pat or a number, not {type(value).__name__}")
 
 
-def _element_types(dtype: Union[DType, Iterable[DType], None]) -> Tuple[DType, ...]:
+def _element_types(dtype: DType | Iterable[DType] | None) -> tuple[DType, ...]:
     if dtype is None:
         return ()
     types = (dtype,) if isinstance(dtype, DType) else tuple(dtype)
@@ -227,9 +227,9 @@ class _Slots:
     """Where the names of a pattern go."""
 
     def __init__(self, pattern: Pat) -> None:
-        self.nodes: Dict[str, int] = {}
-        self.consts: Dict[str, int] = {}
-        self.rest: Optional[str] = None
+        self.nodes: dict[str, int] = {}
+        self.consts: dict[str, int] = {}
+        self.rest: str | None = None
         rests = 0
         for p in pattern._walk():
             if p.kind == "fold":
@@ -255,20 +255,22 @@ class _Slots:
         _check_count("nodes", self.nodes, MOST_NODE_NAMES, "node" in anonymous or "nonconst" in anonymous)
         _check_count("constants", self.consts, MOST_CONST_NAMES, "const" in anonymous)
 
-    def cells(self, pattern: Pat) -> List[Cell]:
+    def cells(self, pattern: Pat) -> list[Cell]:
         """The pattern for _core."""
-        out: List[Cell] = []
+        out: list[Cell] = []
         for p in pattern._walk():
             slot = -1
             if p.name is not None and p.kind != "rest":
                 slot = (self.consts if p.kind == "const" else self.nodes).get(p.name, -1)
                 if slot < 0:
                     raise ValueError(f"[rule] the replacement uses {p.name}, which the pattern does not bind")
-            ops = list(p.ops)
-            out.append((p.kind, slot, len(p.srcs), ops, list(p.dtypes), p.value))
+            # The sources of a set of ops match in their order alone, which is what rest() needs.
+            ordered = len(p.ops) > 1 or any(s.kind == "rest" for s in p.srcs)
+            kind = "ops" if p.kind == "op" and ordered else p.kind
+            out.append((kind, slot, len(p.srcs), list(p.ops), list(p.dtypes), p.value))
         return out
 
-    def bound(self, cells: List[Cell]) -> Dict[str, Tuple[str, int]]:
+    def bound(self, cells: list[Cell]) -> dict[str, tuple[str, int]]:
         """The names that every match binds, with the kind and slot of each."""
         bits = bound_names(cells, self.hidden)
         out = {n: ("node", s) for n, s in self.nodes.items() if bits >> s & 1}
@@ -278,7 +280,7 @@ class _Slots:
         return out
 
 
-def _check_count(what: str, names: Dict[str, int], most: int, hidden: bool) -> None:
+def _check_count(what: str, names: dict[str, int], most: int, hidden: bool) -> None:
     if len(names) + hidden > most:
         also = " and one for all that have no name" if hidden else ""
         raise ValueError(f"[pattern] {', '.join(names)}{also}: a pattern names at most {most} {what}")
@@ -293,10 +295,9 @@ def _check_replacement(replacement: Pat) -> None:
             raise ValueError(f"[rule] a replacement has the dtypes of what it replaces: {p!r}")
 
 
-def _parameters(function: Function, bound: Dict[str, Tuple[str, int]]) -> List[Tuple[str, str, int]]:
+def _parameters(function: Function, bound: dict[str, tuple[str, int]]) -> list[tuple[str, str, int]]:
     """Which values a function is given, as keyword arguments."""
-    given = {**bound, "ctx": ("ctx", 0), "root": ("root", 0)}
-    given.update(bound)  # a pattern may use these names itself
+    given = {"ctx": ("ctx", 0), "root": ("root", 0), **bound}  # a pattern may use these names itself
     signature = inspect.signature(function).parameters.values()
     if any(p.kind is p.VAR_KEYWORD for p in signature):
         named = {p.name for p in signature}
@@ -316,13 +317,13 @@ def _parameters(function: Function, bound: Dict[str, Tuple[str, int]]) -> List[T
 
 
 @overload
-def rule(pattern: Pat, replacement: Union[Function, Pat, int, float], name: Optional[str] = None) -> Rule: ...
+def rule(pattern: Pat, replacement: Function | Pat | int | float, name: str | None = None) -> Rule: ...
 @overload
-def rule(pattern: Pat, *, name: Optional[str] = None) -> Callable[[Function], Rule]: ...
+def rule(pattern: Pat, *, name: str | None = None) -> Callable[[Function], Rule]: ...
 
 
-def rule(pattern: Pat, replacement: Union[Function, Pat, int, float, None] = None,
-         name: Optional[str] = None) -> Union[Rule, Callable[[Function], Rule]]:
+def rule(pattern: Pat, replacement: Function | Pat | int | float | None = None,
+         name: str | None = None) -> Rule | Callable[[Function], Rule]:
     """A rule: what to make of the nodes that a pattern matches.
 
     The replacement is a function or a pattern. A function is given the names of its parameters by
@@ -350,8 +351,8 @@ def rule(pattern: Pat, replacement: Union[Function, Pat, int, float, None] = Non
     return _make_rule(pattern, replacement, name, where)
 
 
-def _make_rule(pattern: Pat, replacement: Union[Function, Pat, int, float], name: Optional[str],
-               where: Tuple[str, int]) -> Rule:
+def _make_rule(pattern: Pat, replacement: Function | Pat | int | float, name: str | None,
+               where: tuple[str, int]) -> Rule:
     if not isinstance(pattern, Pat):
         raise TypeError(f"[rule] a Pat is needed, not {type(pattern).__name__}")
     slots = _Slots(pattern)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING, List, NamedTuple, Optional
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from weft._core import UOp
@@ -32,7 +32,7 @@ class ParseError(Error, ValueError):
 class SpecError(Error, ValueError):
     """A graph breaks the rules of its stage; `node` is the first that does, where it is known."""
 
-    def __init__(self, message: str, node: Optional[UOp] = None) -> None:
+    def __init__(self, message: str, node: UOp | None = None) -> None:
         super().__init__(message)
         self.node = node
 
@@ -57,7 +57,7 @@ class RewriteLoopError(Error, RuntimeError):
     the steps led to `ends_in`; of a cycle that is where it began.
     """
 
-    def __init__(self, message: str, kind: str, pass_name: str, steps: List[LoopStep], ends_in: str) -> None:
+    def __init__(self, message: str, kind: str, pass_name: str, steps: list[LoopStep], ends_in: str) -> None:
         super().__init__(message)
         self.kind = kind
         self.pass_name = pass_name

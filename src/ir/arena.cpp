@@ -27,12 +27,28 @@ namespace {
 
 constexpr uint64_t kPointerMask = (uint64_t(1) << 48) - 1;
 constexpr size_t kHugePage = size_t(2) << 20;
+constexpr size_t kLineSlots = 8, kLineIds = 4;  // a line of 8 slots serves 4 ids: half full
+constexpr size_t kFirstLines = 32;
+constexpr uint32_t kLeaf = UINT32_MAX;  // "largest id of a source" where there is none
 constexpr size_t kLargestRegion = size_t(64) << 20;
 
 const Node* node_of(uint64_t slot) {
   return reinterpret_cast<const Node*>(uintptr_t(slot & kPointerMask));
 }
 uint64_t tag_of(uint64_t hash) { return hash & ~kPointerMask; }
+
+size_t line_of(uint32_t largest) { return largest / kLineIds * kLineSlots; }
+
+bool is_in(const ZeroedArray& a, const uint64_t* slot) {
+  return slot >= a.data() && slot < a.data() + a.size();
+}
+
+uint64_t* empty_place(ZeroedArray& spill, uint64_t hash) {
+  const size_t mask = spill.size() - 1;
+  size_t i = hash & mask;
+  while (spill[i] != 0) i = (i + 1) & mask;
+  return spill.data() + i;
+}
 
 bool is_payload(ArgKind kind) {
   return kind == ArgKind::Name || kind == ArgKind::Ints || kind == ArgKind::OpInts;
@@ -103,15 +119,12 @@ std::span<const int64_t> UOp::ints() const {
 // --------------------------------------------------------------------------------------------- Arena
 
 struct Arena::WalkTable {
-  std::vector<uint64_t> entries;
+  ZeroedArray entries;
   uint64_t epoch = 0;
 };
 
-Arena::Arena() {
-  constexpr size_t slots = 256;
-  table_ = std::make_unique<uint64_t[]>(slots);
-  table_mask_ = slots - 1;
-  grow_at_ = slots * 2 / 3;
+Arena::Arena() : lines_(kFirstLines * kLineSlots), spill_(kFirstLines * kLineSlots / 2) {
+  grow_at_ = uint32_t(kFirstLines * kLineIds);
 }
 
 Arena::~Arena() {
@@ -119,7 +132,7 @@ Arena::~Arena() {
 }
 
 size_t Arena::bytes() const {
-  size_t total = (table_mask_ + 1) * sizeof(uint64_t) + payload_bytes_;
+  size_t total = (lines_.size() + spill_.size()) * sizeof(uint64_t) + payload_bytes_;
   for (const Region& r : regions_) total += r.bytes;
   return total - free_block_bytes_ - size_t(block_end_ - at_);
 }
@@ -177,29 +190,44 @@ UOp Arena::intern(Op op, DType dtype, std::span<const UOp> srcs, uint64_t arg) {
   const uint64_t header = uint64_t(op) | uint64_t(dtype.packed()) << 8;
   uint64_t hash = mix(mix(0x77656674 + srcs.size(), header), hash_of_arg(info(op).arg, arg));
   uint64_t src_mask = 0;
+  uint32_t largest = srcs.empty() ? kLeaf : 0;
   for (UOp s : srcs) {
     hash = mix(hash, s.hash());
     src_mask |= src_bit(s.op());
+    largest = std::max(largest, s.id());
   }
-  const uint64_t tag = tag_of(hash);
-  size_t i = hash & table_mask_;
-  for (uint64_t slot = table_[i]; slot != 0; slot = table_[i]) {
-    if (tag_of(slot) == tag) {
-      const Node* n = node_of(slot);
-      if (n->hash == hash && n->op == op && n->dtype == dtype && n->arg == arg &&
-          n->src_count == srcs.size() &&
-          std::equal(srcs.begin(), srcs.end(), UOp(n).srcs().begin())) {
-        return UOp(n);
-      }
-    }
-    i = (i + 1) & table_mask_;
-  }
+  uint64_t* slot = find(hash, largest, op, dtype, srcs, arg);
+  if (*slot != 0) return UOp(node_of(*slot));
   void* memory = allocate_node(sizeof(Node) + srcs.size() * sizeof(UOp));
   auto* n = new (memory) Node{hash, src_mask, arg, count_++, dtype, uint32_t(srcs.size()), op};
   std::uninitialized_copy(srcs.begin(), srcs.end(), reinterpret_cast<UOp*>(n + 1));
-  table_[i] = tag | uint64_t(uintptr_t(n));
-  if (count_ == grow_at_) grow_table();
+  *slot = tag_of(hash) | uint64_t(uintptr_t(n));
+  if (is_in(spill_, slot) && ++spilled_ * 3 > spill_.size() * 2) grow_spill();
+  if (count_ == grow_at_) grow_lines();
   return UOp(n);
+}
+
+// The slot that holds such a node, or the empty one where it belongs.
+uint64_t* Arena::find(uint64_t hash, uint32_t largest, Op op, DType dtype,
+                      std::span<const UOp> srcs, uint64_t arg) {
+  const uint64_t tag = tag_of(hash);
+  auto is_it = [&](uint64_t slot) {
+    if (tag_of(slot) != tag) return false;
+    const Node* n = node_of(slot);
+    return n->hash == hash && n->op == op && n->dtype == dtype && n->arg == arg &&
+           n->src_count == srcs.size() &&
+           std::equal(srcs.begin(), srcs.end(), UOp(n).srcs().begin());
+  };
+  if (largest != kLeaf) {
+    uint64_t* line = lines_.data() + line_of(largest);
+    for (size_t i = 0; i < kLineSlots; i++) {
+      if (line[i] == 0 || is_it(line[i])) return line + i;
+    }
+  }
+  const size_t mask = spill_.size() - 1;
+  size_t i = hash & mask;
+  while (spill_[i] != 0 && !is_it(spill_[i])) i = (i + 1) & mask;
+  return spill_.data() + i;
 }
 
 void* Arena::allocate_node(size_t bytes) {
@@ -240,26 +268,42 @@ std::byte* Arena::take_blocks(size_t bytes) {
   return std::exchange(free_blocks_, free_blocks_ + bytes);
 }
 
-void Arena::grow_table() {
-  const size_t slots = (table_mask_ + 1) * 2;
-  table_ = std::make_unique<uint64_t[]>(slots);
-  if (slots * sizeof(uint64_t) >= kHugePage) {
-    const uintptr_t start = (uintptr_t(table_.get()) + kHugePage - 1) / kHugePage * kHugePage;
-    const uintptr_t end = uintptr_t(table_.get() + slots) / kHugePage * kHugePage;
-    if (end > start) madvise(reinterpret_cast<void*>(start), end - start, MADV_HUGEPAGE);
-  }
-  table_mask_ = slots - 1;
-  grow_at_ = uint32_t(std::min<size_t>(slots / 3 * 2, UINT32_MAX));
-  for (const Block* b : blocks_) {  // in the order of memory, not of the old table
+void Arena::grow_lines() {
+  const size_t slots = lines_.size() * 2;
+  lines_ = ZeroedArray();  // the old ones go first: the nodes say what was in them
+  lines_ = ZeroedArray(slots);
+  spill_.clear_words();
+  spilled_ = 0;
+  grow_at_ = uint32_t(std::min<size_t>(slots / kLineSlots * kLineIds, UINT32_MAX - 1));
+  for (const Block* b : blocks_) {  // in the order of memory: the lines fill in order too
     const auto* at = reinterpret_cast<const std::byte*>(b + 1);
     while (at < b->end) {
       const auto* n = reinterpret_cast<const Node*>(at);
-      size_t i = n->hash & table_mask_;
-      while (table_[i] != 0) i = (i + 1) & table_mask_;
-      table_[i] = tag_of(n->hash) | uint64_t(uintptr_t(n));
+      uint32_t largest = n->src_count == 0 ? kLeaf : 0;
+      for (UOp s : UOp(n).srcs()) largest = std::max(largest, s.id());
+      uint64_t* place = nullptr;
+      if (largest != kLeaf) {
+        uint64_t* line = lines_.data() + line_of(largest);
+        place = std::find(line, line + kLineSlots, uint64_t(0));
+        if (place == line + kLineSlots) place = nullptr;
+      }
+      if (place == nullptr) {
+        place = empty_place(spill_, n->hash);
+        spilled_++;
+      }
+      *place = tag_of(n->hash) | uint64_t(uintptr_t(n));
+      if (is_in(spill_, place) && spilled_ * 3 > spill_.size() * 2) grow_spill();
       at += sizeof(Node) + n->src_count * sizeof(UOp);
     }
   }
+}
+
+void Arena::grow_spill() {
+  ZeroedArray larger(spill_.size() * 2);
+  for (size_t i = 0; i < spill_.size(); i++) {
+    if (spill_[i] != 0) *empty_place(larger, node_of(spill_[i])->hash) = spill_[i];
+  }
+  spill_ = std::move(larger);
 }
 
 // ------------------------------------------------------------------------------------------- NodeMap
@@ -272,7 +316,7 @@ NodeMap::NodeMap(Arena& arena) : arena_(arena) {
     arena.walk_tables_.pop_back();
   }
   if (++table_->epoch == uint64_t(1) << 16) {
-    std::fill(table_->entries.begin(), table_->entries.end(), 0);
+    table_->entries.clear_words();
     table_->epoch = 1;
   }
   epoch_ = table_->epoch;
@@ -283,10 +327,10 @@ NodeMap::NodeMap(Arena& arena) : arena_(arena) {
 NodeMap::~NodeMap() { arena_.walk_tables_.push_back(std::move(table_)); }
 
 void NodeMap::grow(uint32_t id) {
-  const size_t before = table_->entries.capacity();
+  const size_t before = table_->entries.size();
   const size_t size = std::max<size_t>(std::bit_ceil(size_t(id) + 1), 1024);
-  table_->entries.resize(std::max(size, arena_.size()));
-  arena_.walk_table_bytes_ += (table_->entries.capacity() - before) * sizeof(uint64_t);
+  table_->entries.grow(std::max(size, arena_.size()));
+  arena_.walk_table_bytes_ += (table_->entries.size() - before) * sizeof(uint64_t);
   entries_ = table_->entries.data();
   size_ = table_->entries.size();
 }

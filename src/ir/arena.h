@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/zeroed_array.h"
 #include "ir/node.h"
 
 namespace weft {
@@ -108,7 +109,10 @@ class Arena : public std::enable_shared_from_this<Arena> {
   void* allocate_node(size_t bytes);
   void open_block(size_t bytes);
   std::byte* take_blocks(size_t bytes);
-  void grow_table();
+  uint64_t* find(uint64_t hash, uint32_t largest, Op op, DType dtype, std::span<const UOp> srcs,
+                 uint64_t arg);
+  void grow_lines();
+  void grow_spill();
   static std::string_view payload_bytes(uint64_t word);
   static uint64_t hash_of_arg(ArgKind kind, uint64_t word);
 
@@ -119,9 +123,13 @@ class Arena : public std::enable_shared_from_this<Arena> {
   std::byte* at_ = nullptr;  // free space of the newest block
   std::byte* block_end_ = nullptr;
 
-  // Open addressing, linear probing; a slot is 16 bits of hash and 48 of pointer.
-  std::unique_ptr<uint64_t[]> table_;
-  size_t table_mask_ = 0;
+  // Where nodes are found: a slot is 16 bits of hash and 48 of pointer. A node's first place is a line
+  // of 8 slots chosen by the largest id among its sources, so that a graph that is built in order
+  // walks through the table in order; leaves, and what a full line turns away, lie in `spill_`, by
+  // hash, with linear probing.
+  ZeroedArray lines_;
+  ZeroedArray spill_;
+  size_t spilled_ = 0;
   uint32_t count_ = 0;
   uint32_t grow_at_ = 0;
 

@@ -32,8 +32,7 @@ Array Array::zeros(DType dtype, std::vector<int64_t> shape) {
   return {dtype, std::move(shape), std::vector<uint64_t>(lanes, 0)};
 }
 
-Array Array::of_ints(DType dtype, std::vector<int64_t> shape,
-                     const std::vector<int64_t>& numbers) {
+Array Array::of_ints(DType dtype, std::vector<int64_t> shape, const std::vector<int64_t>& numbers) {
   return convert(dtype, std::move(shape), numbers, bits_of_int);
 }
 

@@ -18,7 +18,8 @@ struct Array {
   static Array zeros(DType dtype, std::vector<int64_t> shape);
   // From one number per lane of every element: integers wrap, floats round to the dtype. Throws
   // ShapeError when there are more or fewer numbers than the shape has.
-  static Array of_ints(DType dtype, std::vector<int64_t> shape, const std::vector<int64_t>& numbers);
+  static Array of_ints(DType dtype, std::vector<int64_t> shape,
+                       const std::vector<int64_t>& numbers);
   static Array of_doubles(DType dtype, std::vector<int64_t> shape,
                           const std::vector<double>& numbers);
   static Array of_bits(DType dtype, std::vector<int64_t> shape, std::vector<uint64_t> bits);
@@ -27,7 +28,8 @@ struct Array {
   static Array nothing();
 
   int64_t size() const;  // elements
-  // Every lane as a number: floats truncate and saturate to integers, wide integers round to doubles.
+  // Every lane as a number: floats truncate and saturate to integers, wide integers round to
+  // doubles.
   std::vector<int64_t> ints() const;
   std::vector<double> doubles() const;
 

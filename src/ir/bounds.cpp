@@ -103,9 +103,11 @@ Interval floor_mod(Interval a, Interval b) {
 
 Interval truncated_mod(Interval a, Interval b) {
   if (b.has(0)) return unite(a, {std::min<int64_t>(a.lo, 0), std::max<int64_t>(a.hi, 0)});
-  const Wide most = std::max(b.lo < 0 ? -Wide(b.lo) : Wide(b.lo), b.hi < 0 ? -Wide(b.hi) : Wide(b.hi)) - 1;
-  return {a.lo < 0 ? std::max(a.lo, saturate(-most)) : 0,
-          a.hi > 0 ? std::min(a.hi, saturate(most)) : 0};
+  const Wide lo = b.lo < 0 ? -Wide(b.lo) : Wide(b.lo), hi = b.hi < 0 ? -Wide(b.hi) : Wide(b.hi);
+  const bool no_end = endless(b.lo) || endless(b.hi);
+  const int64_t most = no_end ? kHigh : saturate(std::max(lo, hi) - 1);
+  return {a.lo < 0 ? std::max(a.lo, most == kHigh ? kLow : -most) : 0,
+          a.hi > 0 ? std::min(a.hi, most) : 0};
 }
 
 Interval shift(Op op, Interval a, Interval b, int width) {
@@ -223,6 +225,9 @@ Interval exact(UOp n, const BoundsTable& t) {
   }
 }
 
+// Only a lower end may say "no bound below" and only an upper one "no bound above".
+Interval plain_ends(Interval i) { return {std::min(i.lo, kHigh - 1), std::max(i.hi, kLow + 1)}; }
+
 // A result past its dtype wraps, and may then be anything.
 Interval wrapped(UOp n, Interval i) {
   if (n.dtype().is_float() || n.dtype().is_void() || n.dtype().is_pointer()) return {};
@@ -248,7 +253,7 @@ Interval bounds(UOp root) {
   auto& table = root.arena().facts<BoundsTable>();
   visit_missing(
       root, [&](UOp n) { return table.known(n); },
-      [&](UOp n) { table.put(n, wrapped(n, exact(n, table))); });
+      [&](UOp n) { table.put(n, plain_ends(wrapped(n, exact(n, table)))); });
   return table.of[root.id()];
 }
 

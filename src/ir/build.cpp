@@ -143,7 +143,7 @@ UOp operator<(UOp x, UOp y) { return binary(Op::CMPLT, x, y); }
 UOp operator&(UOp x, UOp y) { return binary(Op::AND, x, y); }
 UOp operator|(UOp x, UOp y) { return binary(Op::OR, x, y); }
 UOp operator-(UOp x) { return unary(Op::NEG, x); }
-UOp operator!(UOp x) { return unary(Op::NOT, x); }
+UOp operator~(UOp x) { return unary(Op::NOT, x); }
 UOp operator+(UOp x, int64_t y) { return x + literal(x, y); }
 UOp operator-(UOp x, int64_t y) { return x - literal(x, y); }
 UOp operator*(UOp x, int64_t y) { return x * literal(x, y); }

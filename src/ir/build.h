@@ -50,7 +50,7 @@ UOp operator<(UOp x, UOp y);
 UOp operator&(UOp x, UOp y);
 UOp operator|(UOp x, UOp y);
 UOp operator-(UOp x);
-UOp operator!(UOp x);
+UOp operator~(UOp x);
 UOp operator+(UOp x, int64_t y);
 UOp operator-(UOp x, int64_t y);
 UOp operator*(UOp x, int64_t y);

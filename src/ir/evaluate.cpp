@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,6 +17,7 @@
 #include "ir/array.h"
 #include "ir/dtype.h"
 #include "ir/evaluate_machine.h"
+#include "ir/evaluate_memory.h"
 #include "ir/evaluate_parts.h"
 #include "ir/evaluate_plan.h"
 #include "ir/node.h"
@@ -35,6 +38,13 @@ constexpr OpSet kRunsOnMachine = {
 };
 
 bool runs_on_machine(UOp n) { return kRunsOnMachine.has(n.op()) || n.dtype().is_vector(); }
+
+void check_arity(UOp n) {
+  const OpInfo& op = info(n.op());
+  if (n.src_count() < op.least_sources || n.src_count() > op.most_sources) {
+    fail(n, fmt::format("it has {} sources", n.src_count()));
+  }
+}
 
 // The bindings, and what the BINDs of the graph say.
 Variables variables_of(std::span<const UOp> order, const Bindings& bindings) {
@@ -71,15 +81,22 @@ int64_t value_of_variable(UOp variable, const Variables& variables) {
 
 int64_t evaluate_size(UOp size, const Variables& variables) {
   if (size.is_const()) return size.const_int();
-  return int64_t(evaluate_tensors(std::span(&size, 1), {}, variables)[0].data.at(0));
+  const Array value = std::move(evaluate_tensors(std::span(&size, 1), {}, variables)[0]);
+  if (value.data.size() != 1) fail(size, "it is no number");
+  return int64_t(value.data[0]);
 }
 
 void fail_without_result(UOp n) {
   if (!operand_type(n).is_index()) {
     fail(n, fmt::format("it is not defined on {}", operand_type(n).name()));
   }
-  throw Error(fmt::format("[evaluate] {}: the index does not fit into 64 bits\n{}",
-                          name_of(n.op()), neighbourhood(n)));
+  throw Error(fmt::format("[evaluate] {}: the index does not fit into 64 bits\n{}", name_of(n.op()),
+                          neighbourhood(n)));
+}
+
+std::optional<uint64_t> identity_of(UOp reduction) {
+  if (reduction.dtype().is_void()) return std::nullopt;
+  return identity_bits(reduction.arg_op(), reduction.dtype());
 }
 
 DType operand_type(UOp n) { return n.src(n.is(Op::WHERE) ? 1 : 0).dtype(); }
@@ -89,6 +106,7 @@ DType operand_type(UOp n) { return n.src(n.is(Op::WHERE) ? 1 : 0).dtype(); }
 std::vector<Array> evaluate(UOp root, Bindings& bindings) {
   using namespace evaluator;
   const std::vector<UOp> order = toposort(root);
+  for (UOp n : order) check_arity(n);
   const Variables variables = variables_of(order, bindings);
   const std::span<const UOp> roots = root.is(Op::SINK) ? root.srcs() : std::span(&root, 1);
   if (root.is(Op::LINEAR)) {

@@ -103,9 +103,8 @@ class ListPlanner {
     left.erase(std::remove_if(left.begin(), left.end(), [](UOp r) { return r.is_const(); }),
                left.end());
     while (!left.empty()) {
-      const auto closed = blocks_.empty()
-                              ? left.end()
-                              : std::find(left.begin(), left.end(), blocks_.back().opener);
+      const auto closed =
+          blocks_.empty() ? left.end() : std::find(left.begin(), left.end(), blocks_.back().opener);
       if (closed == left.end()) fail(end, "its ranges are not the innermost open blocks");
       const auto [range, step] = blocks_.back();
       plan_.steps.push_back({StepKind::kClose, range, slot_of(range), {}, step + 1});

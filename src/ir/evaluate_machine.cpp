@@ -39,8 +39,7 @@ Grid grid_of(const Plan& plan, GridKind kind, const Variables& variables) {
   std::sort(grid.specials.begin(), grid.specials.end(), [](UOp a, UOp b) {
     return a.name() != b.name() ? a.name() < b.name() : a.id() < b.id();
   });
-  grid.specials.erase(std::unique(grid.specials.begin(), grid.specials.end()),
-                      grid.specials.end());
+  grid.specials.erase(std::unique(grid.specials.begin(), grid.specials.end()), grid.specials.end());
   for (size_t i = 0; i < grid.specials.size(); i++) {
     const UOp s = grid.specials[i];
     if (i > 0 && s.name() == grid.specials[i - 1].name()) fail(s, "its name has two sizes");
@@ -115,6 +114,7 @@ std::vector<Array> run(const Plan& plan, Heap& heap, const Variables& variables,
     std::deque<Thread> running;
     for (const std::vector<int64_t>& thread_at : points_of(threads)) {
       std::vector<std::pair<UOp, int64_t>> specials;
+      specials.reserve(group_at.size() + thread_at.size());
       for (size_t i = 0; i < group_at.size(); i++) {
         specials.emplace_back(groups.specials[i], group_at[i]);
       }

@@ -72,7 +72,7 @@ Memory& Heap::memory_of(UOp definition, DType element, int64_t size) {
 
 void check_memory(const Memory& memory, UOp definition, DType element, int64_t size) {
   const Array& array = *memory.array;
-  if (array.dtype.element() == element.element() &&
+  if (array.dtype.element() == element.element() && size >= 0 &&
       int64_t(array.data.size()) >= size * element.lanes) {
     return;
   }

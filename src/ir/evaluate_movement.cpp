@@ -4,6 +4,7 @@
 #include <numeric>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -142,8 +143,8 @@ ElementMap view(UOp n, const Sizes& shape, std::span<const int64_t> numbers) {
   if (numbers.size() % 2 != 1) fail_shape(n, "it needs as many strides as sizes, and an offset");
   const size_t rank = numbers.size() / 2;
   const auto sizes = numbers.first(rank), strides = numbers.subspan(rank, rank);
-  return strided(n, {sizes.begin(), sizes.end()}, {strides.begin(), strides.end()},
-                 numbers.back(), size_of(shape));
+  return strided(n, {sizes.begin(), sizes.end()}, {strides.begin(), strides.end()}, numbers.back(),
+                 size_of(shape));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,8 @@ int64_t evaluate_size(UOp size, const Variables& variables);
 // Throws the error of an elementwise op that has no result: an index past 64 bits, or an op that is
 // not defined on its operands.
 [[noreturn]] void fail_without_result(UOp n);
+// What a reduction starts from; none when there is no such reduction.
+std::optional<uint64_t> identity_of(UOp reduction);
 // The dtype that evaluate_scalar() asks for.
 DType operand_type(UOp n);
 
@@ -49,8 +52,7 @@ struct ElementMap {
 
 // What movement op n does to an array of this shape. `numbers` holds the values of n's sources from
 // the second on.
-ElementMap map_elements(UOp n, const std::vector<int64_t>& shape,
-                        std::span<const int64_t> numbers);
+ElementMap map_elements(UOp n, const std::vector<int64_t>& shape, std::span<const int64_t> numbers);
 
 // ---- orders
 

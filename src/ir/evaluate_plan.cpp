@@ -257,11 +257,12 @@ class Planner {
       if (!open_.insert(unit.range()).second) fail(unit.range(), "it is open already");
       begin(unit);
       std::vector<Unit> inside;
+      inside.reserve(unit.closing.size());
       for (const Closing& c : unit.closing) inside.push_back(unit_inside(c));
       const UOp range = unit.range();
       plan_.steps.push_back({StepKind::kOpen, range, slot_of(range), {slot_of(range.src(0))}});
-      open.push_back({Region(range, std::move(inside), arena).in_order(), 0, range,
-                      plan_.steps.size()});
+      open.push_back(
+          {Region(range, std::move(inside), arena).in_order(), 0, range, plan_.steps.size()});
     }
     plan_.slot_count = slots_.size();
     return std::move(plan_);

@@ -1,4 +1,5 @@
-// A graph with loops as a list of steps that a machine runs one by one. Private to ir/evaluate*.cpp.
+// A graph with loops as a list of steps that a machine runs one by one. Private to
+// ir/evaluate*.cpp.
 #pragma once
 
 #include <cstddef>

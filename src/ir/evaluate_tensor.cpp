@@ -1,5 +1,4 @@
 // Tensor graphs: every node an array, sources first, freed after its last use.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -61,8 +60,7 @@ void dependencies(UOp n, std::vector<UOp>& out) {
 
 class TensorEvaluator {
  public:
-  TensorEvaluator(Arena& arena, const std::map<int64_t, Array>& buffers,
-                  const Variables& variables)
+  TensorEvaluator(Arena& arena, const std::map<int64_t, Array>& buffers, const Variables& variables)
       : slots_(arena), buffers_(buffers), variables_(variables) {}
 
   std::vector<Array> run(std::span<const UOp> roots) {
@@ -96,7 +94,10 @@ class TensorEvaluator {
   size_t slot(UOp n) const { return slots_.number(n) - 1; }
   const Array& value(UOp n) const { return values_[slot(n)]; }
   // n's value, for its only user left without a copy.
-  Array take(UOp n) { return uses_[slot(n)] == 1 ? std::move(values_[slot(n)]) : value(n); }
+  Array take(UOp n) {
+    if (uses_[slot(n)] == 1) return std::move(values_[slot(n)]);
+    return value(n);
+  }
 
   Array compute(UOp n) {
     if (is_elementwise(n.op())) return elementwise(n);
@@ -104,8 +105,7 @@ class TensorEvaluator {
     switch (n.op()) {
       case Op::CONST: return Array::scalar(n.dtype(), n.bits());
       case Op::VARIABLE:
-        return Array::scalar(n.dtype(),
-                             bits_of_int(n.dtype(), value_of_variable(n, variables_)));
+        return Array::scalar(n.dtype(), bits_of_int(n.dtype(), value_of_variable(n, variables_)));
       case Op::BIND: return take(n.src(1));
       case Op::BUFFER: return read_buffer(n);
       case Op::CONTIGUOUS:
@@ -126,8 +126,8 @@ class TensorEvaluator {
       throw Error(fmt::format("[evaluate] buffer {} has no binding", n.number()));
     }
     const Array& array = bound->second;
-    const int64_t size = int64_t(value(n.src(0)).data.at(0));
-    if (array.dtype != n.dtype() || array.size() < size) {
+    const int64_t size = number(n.src(0));
+    if (array.dtype != n.dtype() || size < 0 || array.size() < size) {
       throw Error(fmt::format("[evaluate] buffer {} is {} {}, the graph says {} ({})", n.number(),
                               array.dtype.name(), text_of_sizes(array.shape), n.dtype().name(),
                               size));
@@ -163,10 +163,14 @@ class TensorEvaluator {
     return result;
   }
 
+  int64_t number(UOp n) const {
+    if (value(n).data.size() != 1) fail(n, "it is no number");
+    return int64_t(value(n).data[0]);
+  }
   // The values of n's sources from the second on.
   std::vector<int64_t> numbers(UOp n) const {
     std::vector<int64_t> out;
-    for (UOp s : n.srcs().subspan(1)) out.push_back(int64_t(value(s).data.at(0)));
+    for (UOp s : n.srcs().subspan(1)) out.push_back(number(s));
     return out;
   }
 
@@ -183,7 +187,7 @@ class TensorEvaluator {
 
   Array reduced(UOp n) const {
     const Array& source = value(n.src(0));
-    const std::optional<uint64_t> identity = identity_bits(n.arg_op(), n.dtype());
+    const std::optional<uint64_t> identity = identity_of(n);
     if (!identity) fail(n, "there is no reduction by this op");
     Array result{n.dtype(), source.shape, {}};
     for (const int64_t axis : n.ints()) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,16 +27,6 @@
 #include "ir/scalar.h"
 
 namespace weft::evaluator {
-namespace {
-
-Value plain(DType dtype, uint64_t bits) {
-  return {Value::kPlain, std::vector<Lane>(dtype.lanes, Lane{bits}), {}};
-}
-
-// The operand of a lane: a scalar serves every lane.
-const Lane& lane_of(const Value& v, size_t lane) { return v.lanes[v.lanes.size() == 1 ? 0 : lane]; }
-
-}  // namespace
 
 UOp Thread::run_to_barrier() {
   const std::vector<Step>& steps = group_.plan.steps;
@@ -65,6 +56,7 @@ void Thread::run_step(const Step& step) {
     case StepKind::kClose: {
       Loop& loop = loops_.back();
       if (++loop.at == loop.size) {
+        values_[step.slot] = {};
         loops_.pop_back();
         return;
       }
@@ -118,17 +110,18 @@ void Thread::run_node(const Step& step) {
   }
 }
 
-// ----------------------------------------------------------------------------- REDUCE and BUFFERIZE
+// ---- REDUCE and BUFFERIZE
 
 void Thread::begin(const Step& step) {
   const UOp n = step.node;
   if (n.is(Op::REDUCE)) {
-    const std::optional<uint64_t> identity = identity_bits(n.arg_op(), n.dtype());
+    const std::optional<uint64_t> identity = identity_of(n);
     if (!identity) fail(n, "there is no reduction by this op");
     values_[step.slot] = plain(n.dtype(), *identity);
     return;
   }
   std::vector<int64_t> shape;
+  shape.reserve(step.sources.size());
   for (size_t i = 0; i < step.sources.size(); i++) {
     shape.push_back(step.sources[i] == Step::kNoSlot ? 1 : size(step, i));
   }
@@ -166,7 +159,7 @@ void Thread::add_to_body(const Step& step) {
   }
 }
 
-// ------------------------------------------------------------------------------------------- values
+// ---- values
 
 Value Thread::elementwise(const Step& step) {
   const UOp n = step.node;
@@ -212,128 +205,7 @@ Value Thread::select_lanes(const Step& step) {
   return result;
 }
 
-// ------------------------------------------------------------------------------------------- memory
-
-Value Thread::define(UOp n) {
-  if (n.is(Op::SPECIAL)) {
-    for (const auto& [special, at] : specials_) {
-      if (special == n) return plain(n.dtype(), uint64_t(at));
-    }
-    fail(n, "it has no value");
-  }
-  const DType element = n.dtype().pointee();
-  const int64_t elements = n.src_count() > 0 ? evaluate_size(n.src(0), group_.variables) : 1;
-  Memory* memory = nullptr;
-  if (n.is(Op::DEFINE_REG) || n.is(Op::DEFINE_LOCAL)) {
-    if (n.is(Op::DEFINE_LOCAL)) {
-      memory = &group_.locals[n];
-    } else {
-      auto& own = memories_[n];
-      if (own == nullptr) own = std::make_unique<Memory>();
-      memory = own.get();
-    }
-    if (memory->array == nullptr) make_own(*memory, element, {elements});
-  } else if (n.is(Op::DEFINE_GLOBAL) && group_.arguments != nullptr) {
-    const auto bound = group_.arguments->find(n.number());
-    if (bound == group_.arguments->end()) fail(n, "the KERNEL has no such argument");
-    memory = bound->second;
-    check_memory(*memory, n, element, elements);
-  } else {
-    memory = &group_.heap.memory_of(n, element, elements);
-  }
-  const Place place{memory, 0, elements * element.lanes};
-  if (n.is(Op::BUFFER)) return {Value::kArray, {}, place};
-  if (n.dtype().is_pointer()) return {Value::kPointer, {}, place};
-  return cell(place, n);
-}
-
-// INDEX, and CAST of a pointer, which is an INDEX by nothing to other lanes.
-Value Thread::index(const Step& step) {
-  const UOp n = step.node;
-  const Value& base = source(step, 0);
-  if (base.kind != Value::kPointer && base.kind != Value::kArray) fail(n, "it is into no memory");
-  const DType element = base.place.memory->array->dtype;
-  if (n.dtype().element() != element.element()) fail(n, "the memory has another dtype");
-  Place place = base.place;
-  const size_t indices = n.src_count() - 1;
-  std::vector<int64_t> shape{place.limit}, strides{n.src(0).dtype().lanes};
-  if (base.kind == Value::kArray && indices != 1) {
-    shape = place.memory->own.shape;
-    if (place.memory->array != &place.memory->own || indices != shape.size()) {
-      fail(n, "the array has other dimensions");
-    }
-    strides = row_major_strides(shape);
-    for (int64_t& s : strides) s *= element.lanes;
-  }
-  for (size_t i = 0; i < indices; i++) {
-    const Lane& at = number(step, i + 1);
-    const auto element_at = int64_t(at.bits);
-    const bool is_checked = base.kind == Value::kArray && indices > 1;
-    const int64_t most = is_checked ? shape[i] - 1 : int64_t(1) << 40;
-    if (at.fault && !place.fault) place.fault = at.fault;
-    if (!place.fault && (element_at > most || element_at < (is_checked ? 0 : -most))) {
-      place.fault = {Fault::kOutOfBounds, n, element_at, shape[i]};
-    }
-    if (!place.fault) place.offset += element_at * strides[i];
-  }
-  return n.dtype().is_pointer() ? Value{Value::kPointer, {}, place} : cell(place, n);
-}
-
-Value Thread::load(const Step& step) {
-  const UOp n = step.node;
-  const Value& pointer = source(step, 0);
-  if (pointer.kind != Value::kPointer) fail(n, "it reads through no pointer");
-  Value result{Value::kPlain, {}, {}};
-  for (size_t l = 0; l < n.dtype().lanes; l++) {
-    const Lane gate = n.src_count() > 1 ? lane_of(operand(step, 1), l) : Lane{1};
-    Lane lane{0, gate.fault};
-    if (!gate.fault) {
-      lane = gate.bits != 0 ? read(pointer.place, int64_t(l), n) : lane_of(operand(step, 2), l);
-    }
-    result.lanes.push_back(lane);
-  }
-  return result;
-}
-
-Value Thread::store(const Step& step) {
-  const UOp n = step.node;
-  const Value& target = source(step, 0);
-  if (target.place.memory == nullptr) fail(n, "its target is no memory");
-  if (n.src(1).dtype().element() != target.place.memory->array->dtype.element()) {
-    fail(n, "the memory has another dtype");
-  }
-  const bool is_whole = target.kind == Value::kArray;
-  const size_t lanes = is_whole ? size_t(target.place.limit) : n.src(0).dtype().lanes;
-  const Value value = all_lanes(step, 1);
-  if (value.lanes.size() != 1 && value.lanes.size() != lanes) fail(n, "the value has other lanes");
-  for (size_t l = 0; l < lanes; l++) {
-    const Lane gate = n.src_count() > 2 ? lane_of(operand(step, 2), l) : Lane{1};
-    if (gate.fault) raise(gate.fault);
-    if (gate.bits == 0) continue;
-    const Lane& lane = lane_of(value, l);
-    if (lane.fault) raise(lane.fault);
-    if (const Fault fault = write(target.place, int64_t(l), lane.bits, n)) raise(fault);
-  }
-  return n.dtype().is_void() ? Value{} : value;
-}
-
-Value Thread::after(const Step& step) {
-  Value value = source(step, 0);
-  reread(value, step.node);
-  return value;
-}
-
-Value Thread::copy(const Step& step) {
-  Value value = source(step, 0);
-  if (value.kind != Value::kArray) return value;
-  auto& memory = memories_[step.node] = std::make_unique<Memory>();
-  memory->own = to_array(value, step.node);
-  memory->array = &memory->own;
-  value.place.memory = memory.get();
-  return value;
-}
-
-// ------------------------------------------------------------------------------------------ helpers
+// ---- helpers
 
 const Value& Thread::source(const Step& step, size_t i) const {
   const Value& value = values_[step.sources[i]];
@@ -425,14 +297,13 @@ void Thread::raise(const Fault& fault) const {
   const std::string rest = where() + "\n" + neighbourhood(fault.node);
   switch (fault.kind) {
     case Fault::kOutOfBounds:
-      throw IndexError(fmt::format("[evaluate] {}: element {} of {}{}", name, fault.element,
-                                   fault.limit, rest));
+      throw IndexError(
+          fmt::format("[evaluate] {}: element {} of {}{}", name, fault.element, fault.limit, rest));
     case Fault::kUnwritten:
       throw Error(fmt::format("[evaluate] {}: element {} of {} is read before it is written{}",
                               name, fault.element, fault.limit, rest));
     default:
-      throw Error(
-          fmt::format("[evaluate] {}: the index does not fit into 64 bits{}", name, rest));
+      throw Error(fmt::format("[evaluate] {}: the index does not fit into 64 bits{}", name, rest));
   }
 }
 

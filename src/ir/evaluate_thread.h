@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ir/array.h"
+#include "ir/dtype.h"
 #include "ir/evaluate_memory.h"
 #include "ir/evaluate_parts.h"
 #include "ir/evaluate_plan.h"
@@ -31,6 +32,16 @@ struct Value {
   std::vector<Lane> lanes;
   Place place;
 };
+
+// The same bits in every lane.
+inline Value plain(DType dtype, uint64_t bits) {
+  return {Value::kPlain, std::vector<Lane>(dtype.lanes, Lane{bits}), {}};
+}
+
+// The operand of a lane: a scalar serves every lane.
+inline const Lane& lane_of(const Value& v, size_t lane) {
+  return v.lanes[v.lanes.size() == 1 ? 0 : lane];
+}
 
 // What all threads of a workgroup share.
 struct Workgroup {
@@ -66,13 +77,15 @@ class Thread {
   void add_to_body(const Step& step);
 
   Value elementwise(const Step& step);
+  Value select_lanes(const Step& step);
+
+  // ---- evaluate_access.cpp
   Value define(UOp n);
   Value index(const Step& step);
   Value load(const Step& step);
   Value store(const Step& step);
   Value after(const Step& step);
   Value copy(const Step& step);
-  Value select_lanes(const Step& step);
 
   // The value of a source; the one with lanes is read anew where the plan says so.
   const Value& source(const Step& step, size_t i) const;
@@ -90,9 +103,9 @@ class Thread {
   std::vector<std::pair<UOp, int64_t>> specials_;
   std::vector<Value> values_;
   std::vector<Loop> loops_;
-  size_t next_ = 0;                                              // step
-  std::unordered_map<UOp, std::unique_ptr<Memory>> memories_;    // registers, arrays
-  std::unordered_map<uint32_t, Array> snapshots_;                // of roots that are memory, by slot
+  size_t next_ = 0;                                            // step
+  std::unordered_map<UOp, std::unique_ptr<Memory>> memories_;  // registers, arrays
+  std::unordered_map<uint32_t, Array> snapshots_;              // of roots that are memory, by slot
 };
 
 }  // namespace weft::evaluator

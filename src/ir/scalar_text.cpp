@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,8 @@
 
 namespace weft {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 template <class T>
 std::optional<T> read(std::string_view text, int base = 10) {
@@ -51,8 +54,8 @@ std::optional<uint64_t> parse_nan(DType type, std::string_view digits) {
 
 std::optional<uint64_t> parse_float(DType type, std::string_view text) {
   if (text == "nan") return bits_of_double(type, std::nan(""));
-  if (text == "inf") return bits_of_double(type, INFINITY);
-  if (text == "-inf") return bits_of_double(type, -INFINITY);
+  if (text == "inf") return bits_of_double(type, kInfinity);
+  if (text == "-inf") return bits_of_double(type, -kInfinity);
   if (text.starts_with("nan:0x")) return parse_nan(type, text.substr(6));
   // Straight to a float: the shortest text of one may lie so close to a midpoint of floats that a
   // double cannot tell them apart.

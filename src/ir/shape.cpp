@@ -92,7 +92,7 @@ Shape compute(UOp n, ShapeTable& t) {
     }
     case Op::BUFFERIZE: {
       Dims out;
-      for (UOp r : rest) out.push_back(r.is(Op::RANGE) ? Dim(r.src(0)) : Dim(1));
+      for (UOp r : rest) out.push_back(r.is(Op::RANGE) && r.src_count() > 0 ? Dim(r.src(0)) : Dim(1));
       return t.keep(out);
     }
     case Op::FLIP:

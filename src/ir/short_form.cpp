@@ -20,6 +20,7 @@ struct Infix {
 };
 
 Infix infix_of(UOp n) {
+  if (n.src_count() != 2) return {"", 0};  // illegal, and shown as a call
   switch (n.op()) {
     case Op::MUL: return {"*", 9};
     case Op::FDIV: return {"/", 9};
@@ -90,7 +91,7 @@ std::vector<Piece> pieces_of(UOp n, int needs) {
     if (wrap) out.push_back({")", {}, 0});
     return out;
   }
-  const bool subscript = n.is(Op::INDEX);
+  const bool subscript = n.is(Op::INDEX) && n.src_count() > 0;
   if (subscript) {
     out.push_back({"", n.src(0), kAtom});
   } else {

@@ -65,7 +65,7 @@ Count count_of(Shape shape) {
     todo.pop_back();
     if (d.is_int()) {
       count.times(std::max<int64_t>(d.value(), 0));
-    } else if (d.node().is(Op::MUL)) {
+    } else if (d.node().is(Op::MUL) && d.node().src_count() == 2) {
       todo.insert(todo.end(), {Dim(d.node().src(0)), Dim(d.node().src(1))});
     } else {
       count.symbols.push_back(d.node());

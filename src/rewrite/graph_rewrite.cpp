@@ -305,9 +305,13 @@ UOp graph_rewrite(UOp root, const RuleSet& rules, const RewriteOptions& options)
     const std::string_view name = options.pass.empty() ? rules.name() : options.pass;
     options.trace->passes.push_back({std::string(name), root, root, 0, {}});
   }
+#ifdef WEFT_NO_STATISTICS  // only the benchmark that shows what counting costs
+  const UOp result = Engine<Counting::kOff>(root, rules, options).run(root);
+#else
   const UOp result = config().stats > 0
                          ? Engine<Counting::kOn>(root, rules, options).run(root)
                          : Engine<Counting::kOff>(root, rules, options).run(root);
+#endif
   if (options.trace != nullptr) {
     TracePass& pass = options.trace->passes.back();
     pass.after = result;

@@ -27,7 +27,7 @@ struct RewriteOptions {
   void* context = nullptr;  // Match::context<T>() in conditions and bodies
   Gate descend = nullptr;
   Trace* trace = nullptr;  // a pass is added to it
-  std::string_view pass;   // its name in traces and errors; else the rule set's
+  std::string_view pass = {};  // its name in traces and errors; else the rule set's
 };
 
 // The graph at the fixed point: no rule applies to any node of it that was reached. Work is linear

@@ -186,7 +186,7 @@ class MatchProgram::Run {
           n = waiting.pop();
           break;
         case Do::kEitherOrder: {
-          if (!n.is(s->op) || !bind(n, *s, m)) return false;
+          if (!n.is(s->op) || n.src_count() != 2 || !bind(n, *s, m)) return false;
           const UOp a = n.src(0), b = n.src(1);
           const uint64_t first = program_.values_[s->data], second = s->next_ops;
           const uint64_t op_a = src_bit(a.op()), op_b = src_bit(b.op());

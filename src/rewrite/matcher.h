@@ -30,7 +30,7 @@ class MatchProgram {
   };
   Need need_of_source(size_t i) const;
 
-  // What can be seen of a node of two sources or more without running the program.
+  // What can be seen of a node without running the program.
   struct Glance {
     enum class What : uint8_t { kNothing, kSameSources, kLiteral };
     What what = What::kNothing;
@@ -38,6 +38,7 @@ class MatchProgram {
 
     bool admits(UOp n) const {
       if (what == What::kNothing) return true;
+      if (n.src_count() < 2) return false;
       const UOp a = n.src(0), b = n.src(1);
       if (what == What::kSameSources) return a == b;
       return is_value(a) || is_value(b);

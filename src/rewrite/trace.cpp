@@ -42,7 +42,8 @@ std::string Trace::json() const {
                               {"nanoseconds", pass.nanoseconds},
                               {"steps", std::move(steps)}});
   }
-  return root.dump();
+  // a short form may be cut in the middle of a character
+  return root.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace weft

@@ -29,6 +29,9 @@ namespace weft {
 namespace {
 using namespace names;
 
+// Sums with larger numbers or bounds are left alone: nothing below overflows then.
+constexpr int64_t kMostNumber = int64_t(1) << 60, kMostBound = int64_t(1) << 62;
+
 // n // c as `whole` + `inner` // `divisor` (no division where inner is empty), and
 // n % c as `left` + (`inner` % `divisor`) * `scale`.
 struct Split {
@@ -39,7 +42,7 @@ struct Split {
 
 // The w with w*c <= i < (w+1)*c for all of i, if there is one.
 std::optional<int64_t> window(Interval i, int64_t c) {
-  if (i.lo == Interval::kLow || i.hi == Interval::kHigh) return std::nullopt;
+  if (i.lo < -kMostBound || i.hi > kMostBound) return std::nullopt;
   const int64_t w = floor_div(i.lo, c);
   return w == floor_div(i.hi, c) ? std::optional(w) : std::nullopt;
 }
@@ -132,7 +135,13 @@ std::optional<Split> by_nesting(const LinearSum& n, int64_t c) {
   return std::nullopt;
 }
 
+bool is_moderate(int64_t v) { return -kMostNumber <= v && v <= kMostNumber; }
+
 std::optional<Split> split(const LinearSum& n, int64_t c) {
+  if (!is_moderate(c) || !is_moderate(n.constant)) return std::nullopt;
+  for (const Term& t : n.terms) {
+    if (!is_moderate(t.coefficient)) return std::nullopt;
+  }
   constexpr std::optional<Split> (*steps[])(const LinearSum&, int64_t) = {
       by_window, by_common_factor, by_multiples, by_congruence, by_nesting};
   for (const auto& step : steps) {

@@ -113,7 +113,7 @@ UOp build_sum(Arena& arena, const LinearSum& sum) {
 }
 
 Interval bounds(const LinearSum& sum) {
-  using Wide = __int128;
+  __extension__ using Wide = __int128;
   Wide lo = sum.constant, hi = sum.constant;
   bool no_lo = false, no_hi = false;
   for (const Term& t : sum.terms) {

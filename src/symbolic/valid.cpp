@@ -36,6 +36,8 @@ struct Clause {
   Interval range;
 };
 
+Interval intersect(Interval a, Interval b) { return {std::max(a.lo, b.lo), std::min(a.hi, b.hi)}; }
+
 enum class Gated : uint8_t { kHolds, kFails };
 
 std::optional<Clause> clause_of(UOp n, Gated gate) {
@@ -68,7 +70,13 @@ std::vector<Clause> clauses_of(UOp condition, Gated gate) {
       todo.push_back(n.src(1));
       todo.push_back(n.src(0));
     } else if (const std::optional<Clause> c = clause_of(n, gate)) {
-      out.push_back(*c);
+      const auto known = std::find_if(out.begin(), out.end(),
+                                      [&](const Clause& o) { return o.node == c->node; });
+      if (known == out.end()) {
+        out.push_back(*c);
+      } else {
+        known->range = intersect(known->range, c->range);
+      }
     }
   }
   return out;
@@ -95,8 +103,6 @@ std::vector<UOp> small_graph(UOp root) {
   }
   return out;
 }
-
-Interval intersect(Interval a, Interval b) { return {std::max(a.lo, b.lo), std::min(a.hi, b.hi)}; }
 
 // What takes the place of a clause's node while its gate holds.
 UOp stand_in(Arena& arena, const Clause& c, Interval range, size_t number) {

@@ -33,7 +33,7 @@ import semantics
 from semantics import BOOL, CLASSES, COMPARISONS, DTYPES, INDEX, LOGICAL, DType, NoModel, Term
 from sexpr import Node, parse, variants
 
-SHORT, LONG = 1000, 5000  # milliseconds for one question
+SHORT, LONG = 2000, 5000  # milliseconds for one question
 SMALL = range(-8, 9)  # constants, where symbols are too hard
 ALWAYS_DECIDED = {"index", "int8", "uint8", "bool", "float8_e5m2", "float16", "float32"}
 RING = {"add", "sub", "mul", "neg", "mulacc"}
@@ -141,7 +141,8 @@ class Encoding:
     """A way to put the question to Z3; all of them mean the same."""
 
     name: str = "symbolic"
-    remainder: str = "mod"  # Z3's own, or a - b * (a // b)
+    solver: str = "smt"  # Z3's default, or its tactic for nonlinear integers
+    remainder: str = "mod"  # Z3's own, or `quotient`: a - b * (a // b)
     divisible: bool = False  # where c0 % c1 == 0 is given, c0 is c1 * k
     bits: bool = False  # index is one bit
 
@@ -306,7 +307,7 @@ class Question:
 
     def ask(self, limit: int) -> tuple[str, str]:
         """`vacuous`, `proved`, `refuted` with an example, or `undecided`."""
-        solver = z3.Solver()
+        solver = z3.Solver() if self.terms.encoding.solver == "smt" else z3.Tactic(self.terms.encoding.solver).solver()
         solver.set("timeout", limit)
         solver.add(self.condition, *self.terms.facts)
         possible = z3.sat if z3.is_true(self.condition) else solver.check()
@@ -334,7 +335,7 @@ def encodings(ops: set[str], when: Node | None) -> list[Encoding]:
     """For index, in the order in which they are tried."""
     divides = [True, False] if when is not None and divisibilities(when) else [False]
     remainders = ["quotient", "mod"] if "mod" in ops else ["mod"]
-    return [Encoding("symbolic", r, d) for d in divides for r in remainders]
+    return [Encoding("symbolic", s, r, d) for d in divides for r in remainders for s in ("smt", "qfnia")]
 
 
 def decide(lhs: Node, rhs: Node, when: Node | None, types: Types, chosen: dict[int, DType]) -> Verdict:
@@ -390,30 +391,32 @@ def by_constants(verdict: Verdict, names: list[str], ask: Any) -> Verdict:
 
 
 def prove(rule: dict[str, Any]) -> Proof:
-    """All verdicts on a rule of rules_json(); ends at the first that is no proof."""
+    """All verdicts on a rule of rules_json(), up to the first that says that it is wrong."""
     start = time.monotonic()
     verdicts: dict[str, Verdict] = {}
-    proof = Proof(rule, [])
     try:
-        for lhs in variants(parse(rule["lhs"])):
-            rhs, when = parse(rule["rhs"]), parse(rule["when"]) if rule["when"] else None
-            types = Types()
-            root = types.infer(lhs)
-            types.restrict(lhs.args[-1].type, dtypes_of(rule["domain"]))
-            types.unify(root, types.infer(rhs))
-            if when is not None:
-                types.infer_expression(when)
-            for chosen in types.choices():
-                verdict = decide(lhs, rhs, when, types, chosen)
-                before = verdicts.get(verdict.dtypes)
-                if before is None or before.outcome == "proved":
-                    verdicts[verdict.dtypes] = verdict
-                if verdict.outcome in ("refuted", "vacuous"):
-                    break
+        for verdict in verdicts_on(rule):
+            before = verdicts.get(verdict.dtypes)
+            if before is None or before.outcome == "proved":  # of several variants the worst counts
+                verdicts[verdict.dtypes] = verdict
+            if verdict.outcome in ("refuted", "vacuous"):
+                break
     except (Malformed, NoModel) as error:
         verdicts["all"] = Verdict("all", "malformed", str(error))
-    proof.verdicts, proof.seconds = list(verdicts.values()), time.monotonic() - start
-    return proof
+    return Proof(rule, list(verdicts.values()), time.monotonic() - start)
+
+
+def verdicts_on(rule: dict[str, Any]) -> Iterator[Verdict]:
+    for lhs in variants(parse(rule["lhs"])):
+        rhs, when = parse(rule["rhs"]), parse(rule["when"]) if rule["when"] else None
+        types = Types()
+        root = types.infer(lhs)
+        types.restrict(lhs.args[-1].type, dtypes_of(rule["domain"]))
+        types.unify(root, types.infer(rhs))
+        if when is not None:
+            types.infer_expression(when)
+        for chosen in types.choices():
+            yield decide(lhs, rhs, when, types, chosen)
 
 
 def report(proofs: list[Proof]) -> str:

@@ -26,7 +26,7 @@ inline constexpr Rule kIndexRules[] = {
     rule("lt-div-any-sign",         x / c0 < c1,             x < fold(c0 * c1)),
     rule("div-by-negative-outside", x / c0,                  -(x / fold(0 - c0))).when(c0 < 0),
     rule("mod-by-negative-plain",   x % c0,                  x % fold(0 - c0)).when(c0 < 0),
-    rule("mod-of-mod-any-sign",     (x % c0) % c1,           x % c1).when(c0 % c1 == 0),
+    rule("mod-of-mod-other-way",    (x % c0) % c1,           x % c1).when(c1 > 0 && c1 % c0 == 0),
     // a bound that is off by one
     rule("mod-in-range-at-limit",   x % c0,                  x).when(lower(x) > -1 && upper(x) < c0 + 1),
     rule("lt-div-left-no-last",     c1 < x / c0,             fold(c1 * c0) < x).when(c0 > 0),
@@ -67,10 +67,10 @@ inline constexpr Rule kFloatRules[] = {
 
 // The rest of the pattern language.
 inline constexpr Rule kLanguageRules[] = {
-    rule("either-sign",             either(x, -x) + 0,                       x),
+    rule("either-sign",             either(-x, x) + 0,                       x),
     rule("some-of-the-ops",         op({Op::ADD, Op::SUB, Op::MUL}, x, 0),   x),
     rule("named-sum",               as(w, x + y) - y,                        w),
-    rule("where-swapped",           where(x, y, z),                          where(x, z, y)),
+    rule("where-where-other",       where(x, y, where(x, z, w)),             where(x, y, z)),
     rule("cast-there-and-back",     op(Op::CAST, op(Op::CAST, x.of(kInt16)).of(kInt8)).of(kInt16), x),
 };
 
@@ -82,7 +82,7 @@ inline constexpr Rule kVacuousRules[] = {
 
 // Right rules, in the same forms.
 inline constexpr Rule kRightRules[] = {
-    rule("right-either",            either(x, -(-x)) + 0,                    x),
+    rule("right-either",            either(-(-x), x) + 0,                    x),
     rule("right-op-set",            op({Op::ADD, Op::SUB, Op::XOR}, x, 0),   x),
     rule("right-named-sum",         as(w, x + y) - w,                        0),
     rule("right-where-same",        where(x, y, y),                          y),

@@ -1,16 +1,16 @@
 // Kernel graphs: accumulators, nested loops and the order of effects.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "base/error.h"
 #include "ir/arena.h"
-#include "ir/array.h"
 #include "ir/build.h"
 #include "ir/dim.h"
 #include "ir/dtype.h"
@@ -54,6 +54,7 @@ class EvaluateKernelLoops : public testing::Test {
 };
 
 using Numbers = std::vector<double>;
+constexpr double kInf = std::numeric_limits<double>::infinity();
 
 TEST_F(EvaluateKernelLoops, AnAccumulatorStartsAnewInEveryOuterIteration) {
   bindings_.buffers[1] = floats({1, 2, 3, 4, 5, 6});
@@ -86,7 +87,7 @@ TEST_F(EvaluateKernelLoops, AccumulatorsNest) {
   // sum over i of the largest of row i: a register inside of another one's loop
   bindings_.buffers[1] = floats({1, 9, 3, 7, 5, 6});
   const UOp in = pointer(1, 6), out = pointer(0, 2), o = loop(2, 0), i = loop(3, 1), r = loop(2, 2);
-  const UOp most = accumulate(Op::MAX, number(-INFINITY), read(in, i * 2 + r), r, i, 0);
+  const UOp most = accumulate(Op::MAX, number(-kInf), read(in, i * 2 + r), r, i, 0);
   const UOp total = accumulate(Op::ADD, number(0), most + cast(o, dtypes::float32), i, o, 1);
   run({end(write(out, o, total), {o})});
   EXPECT_EQ(buffer(0), (Numbers{22, 25}));
@@ -147,7 +148,7 @@ TEST_F(EvaluateKernelLoops, Softmax) {
   bindings_.buffers[1] = floats(x);
   const UOp in = pointer(1, 6), out = pointer(0, 6);
   const UOp i = loop(2, 0), r1 = loop(3, 1), r2 = loop(3, 2), j = loop(3, 3);
-  const UOp most = accumulate(Op::MAX, number(-INFINITY), read(in, i * 3 + r1), r1, i, 0);
+  const UOp most = accumulate(Op::MAX, number(-kInf), read(in, i * 3 + r1), r1, i, 0);
   auto power = [&](UOp column) { return unary(Op::EXP2, read(in, i * 3 + column) - most); };
   const UOp sum = accumulate(Op::ADD, number(0), power(r2), r2, i, 1);
   run({end(write(out, i * 3 + j, power(j) / sum), {i, j})});

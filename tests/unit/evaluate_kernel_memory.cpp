@@ -1,21 +1,19 @@
 // Kernel graphs: pointers, gates, vectors, threads, and what becomes of bad accesses.
-#include <gtest/gtest.h>
-
 #include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "base/error.h"
 #include "ir/arena.h"
-#include "ir/array.h"
 #include "ir/build.h"
 #include "ir/dim.h"
 #include "ir/dtype.h"
 #include "ir/evaluate.h"
 #include "ir/node.h"
-#include "ir/op.h"
 #include "tests/unit/evaluate_helpers.h"
 
 namespace weft::test {
@@ -70,8 +68,9 @@ TEST_F(EvaluateKernelMemory, IndexOverflowIsAnErrorWhereItIsUsed) {
   const UOp big = at(std::numeric_limits<int64_t>::max()), i = loop(2, 0);
   const UOp far = (i + big) - big, out = pointer(0, 2);
   const UOp guarded = where(i < 1, i, far);
-  EXPECT_NE(error_of<Error>([&] { run({end(write(out, guarded, number(1)), {i})}); })
-                .find("ADD: the index does not fit into 64 bits, at r0 = 1"),
+  EXPECT_NE(error_of<Error>([&] {
+              run({end(write(out, guarded, number(1)), {i})});
+            }).find("ADD: the index does not fit into 64 bits, at r0 = 1"),
             std::string::npos);
   run({end(write(out, where(i < 1, far, i), number(1)), {i})});
   EXPECT_EQ(buffer(0), (Numbers{1, 1}));
@@ -87,8 +86,9 @@ TEST_F(EvaluateKernelMemory, ReadingBeforeWritingIsAnError) {
   const UOp half = after(scratch, {write(scratch, at(0), number(3))});
   run({write(out, at(0), read(half, at(0)))});
   EXPECT_EQ(buffer(0), (Numbers{3}));
-  EXPECT_NE(error_of<Error>([&] { run({write(out, at(0), read(half, at(1)))}); })
-                .find("element 1 of 2 is read before it is written"),
+  EXPECT_NE(error_of<Error>([&] {
+              run({write(out, at(0), read(half, at(1)))});
+            }).find("element 1 of 2 is read before it is written"),
             std::string::npos);
 }
 
@@ -122,8 +122,9 @@ TEST_F(EvaluateKernelMemory, VectorsAreCheckedToTheirLastLane) {
   const std::array<int64_t, 1> second{1}, third{2};
   run({write(out, at(0), gep(v, second))});
   EXPECT_EQ(buffer(0), (Numbers{5}));
-  EXPECT_NE(error_of<IndexError>([&] { run({write(out, at(0), gep(v, third))}); })
-                .find("LOAD: element 6 of 6"),
+  EXPECT_NE(error_of<IndexError>([&] {
+              run({write(out, at(0), gep(v, third))});
+            }).find("LOAD: element 6 of 6"),
             std::string::npos);
 }
 
@@ -165,8 +166,8 @@ TEST_F(EvaluateKernelMemory, ThreadsOfAWorkgroupMeetAtBarriers) {
 }
 
 TEST_F(EvaluateKernelMemory, ThreadsMeetInEveryIteration) {
-  // Each thread adds its neighbour's number, tile by tile: one barrier after the fill, one before the
-  // next fill.
+  // Each thread adds its neighbour's number, tile by tile: one barrier after the fill, one before
+  // the next fill.
   bindings_.buffers[1] = ints({1, 2, 10, 20, 100, 200});
   const UOp l = special(arena_, "lidx0", 2), k = loop(3, 0);
   const UOp in = pointer(1, 6), out = pointer(0, 2);

@@ -1,14 +1,15 @@
 // Each movement op against a computation of indices written out here, on random shapes.
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <random>
 #include <span>
 #include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "ir/arena.h"
@@ -18,6 +19,7 @@
 #include "ir/dtype.h"
 #include "ir/evaluate.h"
 #include "ir/node.h"
+#include "ir/op.h"
 #include "ir/shape.h"
 #include "tests/unit/evaluate_helpers.h"
 
@@ -49,9 +51,7 @@ class EvaluateMovement : public testing::Test {
  protected:
   static constexpr int kRounds = 40;
 
-  int64_t pick(int64_t lo, int64_t hi) {
-    return lo + int64_t(random_() % uint64_t(hi - lo + 1));
-  }
+  int64_t pick(int64_t lo, int64_t hi) { return lo + int64_t(random_() % uint64_t(hi - lo + 1)); }
   Sizes random_shape(int64_t least = 1) {
     Sizes shape;
     for (int64_t i = pick(0, 4); i > 0; i--) shape.push_back(pick(least, 4));
@@ -91,9 +91,8 @@ TEST_F(EvaluateMovement, Reshape) {
     const Sizes from = random_shape();
     Sizes to{1, product(from), 1};
     if (round % 2 == 0) to.assign(from.rbegin(), from.rend());
-    expect(reshape(numbered(from), dims(to)), to, from, [&](const Coordinates& at) {
-      return coordinates_of(flat_of(at, to), from);
-    });
+    expect(reshape(numbered(from), dims(to)), to, from,
+           [&](const Coordinates& at) { return coordinates_of(flat_of(at, to), from); });
   }
 }
 
@@ -228,8 +227,9 @@ TEST_F(EvaluateMovement, ErrorsNameTheNode) {
   bindings_.variables["n"] = 4;
   const std::vector<Dim> shape{n, 2}, one_stride{2};
   const UOp bad_reshape = reshape(x, shape);
-  EXPECT_NE(error_of<ShapeError>([&] { evaluate(bad_reshape, bindings_); })
-                .find("RESHAPE: 6 elements against 8"),
+  EXPECT_NE(error_of<ShapeError>([&] {
+              evaluate(bad_reshape, bindings_);
+            }).find("RESHAPE: 6 elements against 8"),
             std::string::npos);
   const std::vector<Dim> size{n};
   const UOp far = arena_.make(Op::VIEW, dtypes::int32, {x, n, index_const(arena_, 2), n});

@@ -1,12 +1,12 @@
 // Programs: a LINEAR list runs in its own order.
-#include <gtest/gtest.h>
-
-#include <cstdint>
 #include <string>
 #include <string_view>
 
+#include <gtest/gtest.h>
+
 #include "base/error.h"
 #include "ir/arena.h"
+#include "ir/array.h"
 #include "ir/evaluate.h"
 #include "ir/node.h"
 #include "ir/op.h"

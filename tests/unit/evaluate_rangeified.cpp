@@ -1,9 +1,9 @@
 // Rangeified graphs: BUFFERIZE, INDEX, REDUCE over ranges, and KERNELs on buffers.
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "ir/arena.h"
@@ -123,7 +123,9 @@ class EvaluateKernels : public EvaluateRangeified {
   // A kernel that adds: data0[i] = data1[i] + data2[i], all of this size.
   UOp add_ast(Dim size) {
     const UOp i = loop(size, 100);
-    auto data = [&](int64_t id) { return index(define_global(arena_, dtypes::int32, size, id), i); };
+    auto data = [&](int64_t id) {
+      return index(define_global(arena_, dtypes::int32, size, id), i);
+    };
     return sink({end(data(0).assign(load(data(1)) + load(data(2))), {i})});
   }
   UOp kernel(UOp ast, const std::vector<UOp>& arguments) {
@@ -175,8 +177,9 @@ TEST_F(EvaluateKernels, RunInTheOrderOfTheGraph) {
 TEST_F(EvaluateKernels, ReadingABufferThatNothingWroteIsAnError) {
   const UOp a = input(11, ints({1}));
   const UOp never = buffer(arena_, dtypes::int32, 1, "CPU", 12);
-  EXPECT_NE(error_of<Error>([&] { run(after(a, {kernel(add_ast(1), {a, a, never})})); })
-                .find("read before it is written"),
+  EXPECT_NE(error_of<Error>([&] {
+              run(after(a, {kernel(add_ast(1), {a, a, never})}));
+            }).find("read before it is written"),
             std::string::npos);
 }
 

@@ -1,11 +1,12 @@
 // Writes in tensor graphs: AFTER(old, STORE(view of old, value)) is old with the region replaced.
-#include <gtest/gtest.h>
-
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <random>
 #include <utility>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "ir/arena.h"
@@ -83,7 +84,8 @@ TEST_F(EvaluateStores, OfOneAfterHappenInTheirOrder) {
 }
 
 TEST_F(EvaluateStores, ReadTheVersionTheyWereBuiltOn) {
-  // x[1:] = x[:-1], then x[:-1] = x[1:] of the new version; a reader of the old one sees the old one
+  // x[1:] = x[:-1], then x[:-1] = x[1:] of the new version; a reader of the old one sees the old
+  // one
   const UOp x = input(1, {1, 2, 3, 4});
   const UOp v1 = after(x, {slice(x, 1, 4).assign(slice(x, 0, 3))});
   EXPECT_EQ(run(v1), (Numbers{1, 1, 2, 3}));
@@ -109,8 +111,8 @@ TEST_F(EvaluateStores, ReachComputedVersions) {
 TEST_F(EvaluateStores, GoThroughABitcast) {
   const UOp x = input(1, {0, 0});
   const UOp as_float = arena_.make(Op::BITCAST, dtypes::float32, {slice(x, 1, 2)});
-  const UOp store = arena_.make(Op::STORE, dtypes::void_,
-                                {as_float, constant(arena_, dtypes::float32, -1.0)});
+  const UOp store =
+      arena_.make(Op::STORE, dtypes::void_, {as_float, constant(arena_, dtypes::float32, -1.0)});
   EXPECT_EQ(run(arena_.make(Op::AFTER, dtypes::int32, {x, store})),
             (Numbers{0, int32_t(0xbf800000)}));
 }
@@ -124,7 +126,9 @@ TEST_F(EvaluateStores, RefuseTargetsThatAreNoViewOfTheVersion) {
 // Random programs of overlapping writes against a vector that is written in place.
 TEST_F(EvaluateStores, AgreeWithWritesInPlace) {
   std::mt19937_64 random(11);
-  auto pick = [&](int64_t lo, int64_t hi) { return lo + int64_t(random() % uint64_t(hi - lo + 1)); };
+  auto pick = [&](int64_t lo, int64_t hi) {
+    return lo + int64_t(random() % uint64_t(hi - lo + 1));
+  };
   for (int program = 0; program < 50; program++) {
     constexpr int64_t size = 12;
     Numbers content(size);

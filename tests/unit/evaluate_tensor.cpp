@@ -1,12 +1,11 @@
 // Tensor graphs without stores: elementwise ops, reductions, buffers, variables, long chains.
-#include <gtest/gtest.h>
-
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "ir/arena.h"
@@ -22,8 +21,7 @@
 namespace weft::test {
 namespace {
 
-UOp matrix(Arena& arena, int64_t rows, int64_t columns, int64_t id,
-           DType type = dtypes::float32) {
+UOp matrix(Arena& arena, int64_t rows, int64_t columns, int64_t id, DType type = dtypes::float32) {
   const std::vector<Dim> shape{rows, columns};
   return reshape(buffer(arena, type, rows * columns, "CPU", id), shape);
 }
@@ -129,7 +127,8 @@ TEST(EvaluateTensor, IndexOverflowNamesTheNode) {
 TEST(EvaluateTensor, ShapesThatDifferAreRefused) {
   Arena arena;
   const Bindings bindings{{{1, floats({1, 2, 3, 4, 5, 6})}}, {}};
-  const UOp n = arena.make(Op::ADD, dtypes::float32, {matrix(arena, 2, 3, 1), matrix(arena, 3, 2, 1)});
+  const UOp n =
+      arena.make(Op::ADD, dtypes::float32, {matrix(arena, 2, 3, 1), matrix(arena, 3, 2, 1)});
   EXPECT_NE(error_of<ShapeError>([&] { evaluate_one(n, bindings); }).find("(2,3) and (3,2)"),
             std::string::npos);
 }

@@ -1,6 +1,4 @@
 // CAST between all pairs of dtypes, BITCAST, and constants as text.
-#include <gtest/gtest.h>
-
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -9,6 +7,8 @@
 #include <random>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "ir/dtype.h"
 #include "ir/op.h"
@@ -36,8 +36,9 @@ uint64_t cast_double(double value, DType to) {
 std::vector<uint64_t> samples_of(DType type) {
   std::vector<uint64_t> out;
   if (type.is_float()) {
-    for (double d : {0.0, -0.0, 1.0, -1.0, 0.5, 1.5, -2.75, 3.0, 100.0, 300.0, 40000.0, -40000.0,
-                     1e10, -1e10, 1e20, -1e20, 0x1p31, 0x1p32, 0x1p63, 0x1p64, kInf, -kInf, kNaN}) {
+    for (double d :
+         {0.0,  -0.0,  1.0,  -1.0,  0.5,    1.5,    -2.75,  3.0,    100.0, 300.0, 40000.0, -40000.0,
+          1e10, -1e10, 1e20, -1e20, 0x1p31, 0x1p32, 0x1p63, 0x1p64, kInf,  -kInf, kNaN}) {
       out.push_back(bits_of_double(type, d));
     }
     return out;
@@ -72,10 +73,10 @@ uint64_t cast_by_definition(DType from, DType to, uint64_t bits) {
   }
   if (std::isnan(value)) return 0;
   const long double whole = std::trunc(value);
-  const long double least = to.is_unsigned() ? 0 : static_cast<long double>(int64_t(least_bits(to)));
-  const long double most = to.is_unsigned()
-                               ? static_cast<long double>(greatest_bits(to))
-                               : static_cast<long double>(int64_t(greatest_bits(to)));
+  const long double least =
+      to.is_unsigned() ? 0 : static_cast<long double>(int64_t(least_bits(to)));
+  const long double most = to.is_unsigned() ? static_cast<long double>(greatest_bits(to))
+                                            : static_cast<long double>(int64_t(greatest_bits(to)));
   if (whole <= least) return least_bits(to);
   if (whole >= most) return greatest_bits(to);
   return to.is_unsigned() ? uint64_t(whole) : uint64_t(int64_t(whole));

@@ -1,6 +1,4 @@
 // Floats: IEEE arithmetic with one rounding per op, NaN and signed zeros as documented.
-#include <gtest/gtest.h>
-
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -8,6 +6,8 @@
 #include <optional>
 #include <random>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "ir/dtype.h"
 #include "ir/op.h"
@@ -23,6 +23,7 @@ constexpr DType kFloats[] = {dtypes::float8_e4m3, dtypes::float8_e5m2, dtypes::f
 
 uint64_t eval_bits(Op op, DType type, const std::vector<double>& operands) {
   std::vector<uint64_t> bits;
+  bits.reserve(operands.size());
   for (double d : operands) bits.push_back(bits_of_double(type, d));
   return evaluate_scalar(op, type, yields_bool(op) ? dtypes::bool_ : type, bits).value();
 }

@@ -1,10 +1,10 @@
 // Narrow float formats, every pattern of them: decoding, rounding, overflow.
-#include <gtest/gtest.h>
-
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+
+#include <gtest/gtest.h>
 
 #include "ir/dtype.h"
 #include "ir/float_format.h"

@@ -1,11 +1,11 @@
 // Integer arithmetic is total: the table of what every op gives where C would be undefined.
-#include <gtest/gtest.h>
-
 #include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "ir/dtype.h"
 #include "ir/op.h"

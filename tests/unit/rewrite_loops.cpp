@@ -1,0 +1,129 @@
+// Rules that never come to rest are stopped soon and reported as the loop that they are.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "ir/arena.h"
+#include "ir/build.h"
+#include "rewrite/graph_rewrite.h"
+#include "rewrite/loop_error.h"
+#include "rewrite/rule_set.h"
+
+namespace weft {
+namespace {
+using namespace names;
+
+template <size_t n>
+RewriteLoopError caught(UOp root, const Rule (&rules)[n], Order order) {
+  const RuleTable tables[] = {{"loops", kAnyDType, rules}};
+  const RuleSet set("loops", tables);
+  const size_t before = root.arena().bytes() + root.arena().side_table_bytes();
+  std::optional<RewriteLoopError> error;
+  try {
+    graph_rewrite(root, set, {.order = order});
+  } catch (const RewriteLoopError& e) {
+    error = e;
+  }
+  EXPECT_TRUE(error) << "no loop was reported";
+  EXPECT_LT(root.arena().bytes() + root.arena().side_table_bytes() - before, 200u << 20);
+  return error ? *error : RewriteLoopError(LoopKind::kCycle, "", {}, "");
+}
+
+struct Loops : testing::TestWithParam<Order> {
+  Arena a;
+  UOp i = range(a, 8, 0), j = range(a, 16, 1);
+};
+INSTANTIATE_TEST_SUITE_P(BothOrders, Loops, testing::Values(Order::kBottomUp, Order::kTopDown),
+                         [](const auto& test) {
+                           return test.param == Order::kBottomUp ? "BottomUp" : "TopDown";
+                         });
+
+TEST_P(Loops, PingPong) {
+  static constexpr Rule rules[] = {rule("ping", x + y, x * y), rule("pong", x * y, x + y)};
+  const RewriteLoopError e = caught(sink(i + j), rules, GetParam());
+  EXPECT_EQ(e.kind(), LoopKind::kCycle);
+  ASSERT_EQ(e.steps().size(), 2u);
+  EXPECT_EQ(e.steps()[0].node, "r0 + r1");
+  EXPECT_EQ(e.steps()[0].rule, "ping");
+  EXPECT_EQ(e.steps()[1].node, "r0*r1");
+  EXPECT_EQ(e.steps()[1].rule, "pong");
+  EXPECT_EQ(e.ends_in(), "r0 + r1");
+  EXPECT_NE(e.steps()[0].file.find("rewrite_loops.cpp"), std::string::npos);
+  EXPECT_GT(e.steps()[0].line, 0u);
+  EXPECT_NE(std::string(e.what()).find("rewrite_loops.cpp:"), std::string::npos);
+}
+
+TEST_P(Loops, ACycleOfThreeThroughChangedSources) {
+  static constexpr Rule rules[] = {rule("one", x * 1, x), rule("a", x + y, max(x, y)),
+                                   rule("b", max(x, y), min(x, y)), rule("c", min(x, y), x + y)};
+  const RewriteLoopError e = caught(sink((i * 1) + j), rules, GetParam());
+  EXPECT_EQ(e.kind(), LoopKind::kCycle);
+  EXPECT_EQ(e.steps().size(), 3u);
+}
+
+TEST_P(Loops, GrowthOnTheWayUp) {  // what the rule makes encloses what it replaced
+  static constexpr Rule rules[] = {rule("wrap", x + y, (x + y) * 2)};
+  const RewriteLoopError e = caught(sink(i + j), rules, GetParam());
+  EXPECT_EQ(e.kind(), LoopKind::kGrowth);
+  ASSERT_GE(e.steps().size(), 2u);
+  EXPECT_EQ(e.steps()[0].rule, "wrap");
+  EXPECT_EQ(e.steps()[0].node, "r0 + r1");
+  EXPECT_EQ(e.steps()[1].node, "(r0 + r1)*2");
+}
+
+TEST_P(Loops, GrowthByANewNodeEachTime) {
+  static constexpr Rule rules[] = {rule("count", x + c0, x + fold(c0 + 1))};
+  const RewriteLoopError e = caught(sink(i + 1), rules, GetParam());
+  EXPECT_EQ(e.kind(), LoopKind::kGrowth);
+  ASSERT_GE(e.steps().size(), 3u);
+  EXPECT_EQ(e.steps()[0].rule, "count");
+  EXPECT_NE(e.steps()[0].node, e.steps()[1].node);
+}
+
+TEST_P(Loops, GrowthOnTheWayDown) {  // the new node lies below what the rule makes
+  static constexpr Rule rules[] = {rule("down", x + c0, (x + fold(c0 + 1)) * 2)};
+  const RewriteLoopError e = caught(sink(i + 100), rules, GetParam());
+  EXPECT_EQ(e.kind(), LoopKind::kGrowth);
+  ASSERT_GE(e.steps().size(), 3u);
+  EXPECT_EQ(e.steps()[0].rule, "down");
+  EXPECT_EQ(e.steps()[0].node, "r0 + 100");
+  EXPECT_EQ(e.steps()[1].node, "r0 + 101");
+}
+
+TEST_P(Loops, GrowthThatDoublesEachTime) {
+  static constexpr Rule rules[] = {
+      rule("double", x + c0, (x + fold(c0 * 2)) * (x + fold(c0 * 2 + 1)))};
+  EXPECT_EQ(caught(sink(i + 1), rules, GetParam()).kind(), LoopKind::kGrowth);
+}
+
+TEST_P(Loops, AreFoundInALargeGraphToo) {
+  static constexpr Rule rules[] = {rule("down", -(x + c0), -(x + fold(c0 + 1)) * 2)};
+  UOp n = i;
+  for (int64_t d = 0; d < 100'000; d++) n = a.make(Op::MUL, dtypes::index, {n, index_const(a, 7 + d % 5)});
+  const RewriteLoopError e = caught(sink(n, -(i + 100)), rules, GetParam());
+  EXPECT_EQ(e.kind(), LoopKind::kGrowth);
+}
+
+TEST_P(Loops, TheArenaIsUsableAfterwards) {
+  static constexpr Rule rules[] = {rule("ping", x + y, x * y), rule("pong", x * y, x + y)};
+  caught(sink(i + j), rules, GetParam());
+  static constexpr Rule fine[] = {rule("swap", x + y, max(x, y))};
+  const RuleTable tables[] = {{"fine", kAnyDType, fine}};
+  EXPECT_EQ(graph_rewrite(i + j, RuleSet("fine", tables)), max(i, j));
+}
+
+// What only looks like a loop: a long way that ends.
+TEST(NoLoop, AThousandStepsOnOneNode) {
+  static constexpr Rule rules[] = {rule("down-to-zero", x + c0, x + fold(c0 - 1)).when(c0 > 0)};
+  const RuleTable tables[] = {{"t", kAnyDType, rules}};
+  Arena a;
+  const UOp i = range(a, 8, 0);
+  EXPECT_EQ(graph_rewrite(i + 5000, RuleSet("t", tables)), i + 0);
+}
+
+}  // namespace
+}  // namespace weft
