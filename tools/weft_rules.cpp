@@ -5,18 +5,18 @@
 //   weft_rules --markdown         docs/rules.md
 //   weft_rules --scalar-samples   what ops give on sample values: a JSON list of
 //                                 [op, dtype, dtype of the result, operands, result or null]
-#include <fmt/core.h>
-#include <fmt/ranges.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "../tests/rules/wrong_rules.h"
 #include "ir/dtype.h"
@@ -29,7 +29,7 @@
 namespace weft {
 namespace {
 
-// ------------------------------------------------------------------------------------- documentation
+// ---- documentation
 
 // A cell of a table: a bar would end it.
 std::string cell(std::string_view text) {
@@ -55,27 +55,30 @@ std::string markdown(std::span<const RuleTable> tables) {
   }
   return fmt::format(
              "# The rules of the simplifier\n\n"
-             "`weft_rules --markdown` wrote this page from the tables in `src/symbolic/`; a test keeps "
+             "`weft_rules --markdown` wrote this page from the tables in `src/symbolic/`; a test "
+             "keeps "
              "it current.\n\n"
              "{} rules: {} are data and proved by Z3 for every dtype of their table "
              "(`tests/rules/test_prove.py`), {} have a body in C++ and a property test "
              "(`tests/rules/body_rules.cpp`).\n\n"
-             "`x y z w u v` are nodes, `c0 c1 c2 c3` constants. `//` and `%` round down, x // 0 is 0 "
-             "and x % 0 is x. `fold(e)` is computed when the rule applies, in the dtype of its names; "
-             "`lower(x)` and `upper(x)` are proven bounds of x. Operands of `+ * & | ^ == != min max` "
+             "`x y z w u v` are nodes, `c0 c1 c2 c3` constants. `//` and `%` round down, x // 0 is "
+             "0 "
+             "and x % 0 is x. `fold(e)` is computed when the rule applies, in the dtype of its "
+             "names; "
+             "`lower(x)` and `upper(x)` are proven bounds of x. Operands of `+ * & | ^ == != min "
+             "max` "
              "match in both orders. A table holds for the dtypes of the last source of the node "
              "matched: of a comparison its operands, of `where` its values.\n",
              all, declarative, all - declarative) +
          body;
 }
 
-// ------------------------------------------------------------------------------------ scalar samples
+// ---- scalar samples
 
-constexpr DType kSampled[] = {dtypes::index,    dtypes::int8,        dtypes::int16,
-                              dtypes::int32,    dtypes::int64,       dtypes::uint8,
-                              dtypes::uint16,   dtypes::uint32,      dtypes::uint64,
-                              dtypes::bool_,    dtypes::float8_e5m2, dtypes::float16,
-                              dtypes::bfloat16, dtypes::float32,     dtypes::float64};
+constexpr DType kSampled[] = {
+    dtypes::index,       dtypes::int8,    dtypes::int16,    dtypes::int32,   dtypes::int64,
+    dtypes::uint8,       dtypes::uint16,  dtypes::uint32,   dtypes::uint64,  dtypes::bool_,
+    dtypes::float8_e5m2, dtypes::float16, dtypes::bfloat16, dtypes::float32, dtypes::float64};
 // The transcendental ops have no exact model, and THREEFRY has no rules.
 constexpr OpSet kNotSampled = {Op::EXP2, Op::LOG2, Op::EXP,     Op::LOG,     Op::SIN,
                                Op::COS,  Op::CAST, Op::BITCAST, Op::THREEFRY};
@@ -145,7 +148,8 @@ class Samples {
   template <size_t n>
   void add(Op op, DType type, DType result, const std::array<uint64_t, n>& operands) {
     const std::optional<uint64_t> bits = evaluate_scalar(op, type, result, operands);
-    if (!bits && !type.is_index()) return;  // no op of this dtype; of index, the result leaves 64 bits
+    if (!bits && !type.is_index())
+      return;  // no op of this dtype; of index, the result leaves 64 bits
     nlohmann::json numbers = nlohmann::json::array();
     for (size_t i = 0; i < n; i++) {
       const bool is_gate = op == Op::WHERE && i == 0;

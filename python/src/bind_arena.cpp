@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <memory>
 #include <new>
-#include <utility>
 #include <vector>
 
 #include <nanobind/nanobind.h>

@@ -15,6 +15,7 @@
 #include "ir/build.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
+#include "ir/op.h"
 #include "ir/scalar.h"
 
 namespace weft::python {

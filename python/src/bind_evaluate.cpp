@@ -14,6 +14,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "core.h"
+#include "ir/arena.h"
 #include "ir/array.h"
 #include "ir/dtype.h"
 #include "ir/evaluate.h"

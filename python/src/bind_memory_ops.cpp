@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "convert.h"
 #include "core.h"
+#include "ir/arena.h"
 #include "ir/build.h"
 #include "ir/dtype.h"
 #include "ir/node.h"

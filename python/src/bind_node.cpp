@@ -22,6 +22,7 @@
 #include "ir/bounds.h"
 #include "ir/dim.h"
 #include "ir/node.h"
+#include "ir/op.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/scope.h"
@@ -31,11 +32,11 @@
 namespace weft::python {
 namespace {
 
-// ------------------------------------------------------------------------------------------
-// equality
+// ---------------------------------------------------------------------------------------- equality
 
 bool same_argument(UOp a, UOp b) {
-  switch (info(a.op()).arg) {
+  const ArgKind kind = info(a.op()).arg;
+  switch (kind) {
     case ArgKind::Name: return a.name() == b.name();
     case ArgKind::Ints: return std::ranges::equal(a.ints(), b.ints());
     case ArgKind::OpInts: return a.arg_op() == b.arg_op() && std::ranges::equal(a.ints(), b.ints());
@@ -72,8 +73,7 @@ nb::object compare(const Graph& a, nb::handle b, bool when_same) {
   return nb::bool_(same_structure(a.root, nb::inst_ptr<Graph>(b)->root) == when_same);
 }
 
-// ---------------------------------------------------------------------------------------------
-// facts
+// ------------------------------------------------------------------------------------------- facts
 
 nb::tuple shape(const Graph& g) {
   nb::list out;
@@ -98,7 +98,7 @@ uint64_t const_bits(const Graph& g) {
   return width == 0 || width == 64 ? g.root.bits() : g.root.bits() & ((uint64_t(1) << width) - 1);
 }
 
-// ------------------------------------------------------------------------------------------- raw
+// --------------------------------------------------------------------------------------------- raw
 // nodes
 
 // Sources of any op; the first names the arena.

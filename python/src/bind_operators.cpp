@@ -1,6 +1,6 @@
 // Elementwise ops: Python's operators, and methods for the rest.
 #include <cstdint>
-#include <memory>
+#include <initializer_list>
 #include <vector>
 
 #include <fmt/format.h>

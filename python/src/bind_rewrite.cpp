@@ -2,6 +2,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
@@ -10,6 +11,7 @@
 #include <nanobind/stl/string_view.h>
 
 #include "core.h"
+#include "ir/arena.h"
 #include "ir/node.h"
 #include "rewrite/graph_rewrite.h"
 #include "rewrite/trace.h"
@@ -42,7 +44,7 @@ Trace* record(PythonTrace* trace, const Graph& g, nb::object rules) {
   return &trace->trace;
 }
 
-Graph rewrite(const Graph& g, nb::object rules, nb::object context, std::string_view order,
+Graph rewrite(const Graph& g, const nb::object& rules, nb::object context, std::string_view order,
               nb::object gate, PythonTrace* trace, const std::optional<std::string>& name) {
   if (!nb::isinstance<PythonRuleSet>(rules)) {
     type_error(fmt::format("[graph_rewrite] a RuleSet is needed, not {}", type_text(rules)));

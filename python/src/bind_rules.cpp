@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <optional>
 #include <span>
@@ -25,6 +26,7 @@
 #include "base/error.h"
 #include "convert.h"
 #include "core.h"
+#include "ir/dtype.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/print.h"
@@ -39,8 +41,7 @@
 namespace weft::python {
 namespace {
 
-// ------------------------------------------------------------------------------------------
-// patterns
+// ---------------------------------------------------------------------------------------- patterns
 
 // A cell as weft/_patterns.py writes it: kind, slot (-1: no name), arity, ops, dtypes, value.
 using CellData = std::tuple<std::string, int, int, std::vector<Op>, std::vector<DType>, int64_t>;
@@ -122,8 +123,7 @@ class PatternBuilder {
   Pattern pattern_;
 };
 
-// --------------------------------------------------------------------------------------------
-// rules
+// ------------------------------------------------------------------------------------------- rules
 
 nb::object value_of(const Parameter& p, const Match& m) {
   switch (p.kind) {
@@ -355,6 +355,8 @@ void bind_rules(nb::module_& m) {
       .def("__repr__", [](const PythonRuleSet& s) {
         return nb::str("RuleSet({}, {} rules)").format(s.name, s.set->rules().size());
       });
+  m.attr("MOST_NODE_NAMES") = kMaxNodeNames;
+  m.attr("MOST_CONST_NAMES") = kMaxConstNames;
   m.def("bound_names", bound_names, nb::arg("pattern"), nb::arg("hidden"));
   m.def(
       "symbolic_rules",

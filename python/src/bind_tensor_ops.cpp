@@ -1,5 +1,6 @@
 // The ops of tensor graphs: movement, reductions, copies.
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -9,9 +10,11 @@
 
 #include "convert.h"
 #include "core.h"
+#include "ir/arena.h"
 #include "ir/build.h"
 #include "ir/dim.h"
 #include "ir/node.h"
+#include "ir/op.h"
 
 namespace weft::python {
 namespace {

@@ -1,7 +1,7 @@
 // Traces of passes, and the statistics of rules.
-#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
@@ -9,6 +9,7 @@
 
 #include "base/config.h"
 #include "core.h"
+#include "ir/arena.h"
 #include "ir/print.h"
 #include "rewrite/rule.h"
 #include "rewrite/statistics.h"

@@ -1,6 +1,7 @@
 // Ops and the other enums, from the tables that define them.
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -46,7 +47,7 @@ void bind_ops(nb::module_& m) {
 (Stage.KERNEL, Stage.PROGRAM)
 )");
   for (size_t i = 0; i < kOpCount; i++) {
-    ops.value(info(Op(i)).name.data(), Op(i), info(Op(i)).doc.data());
+    ops.value(std::string(name_of(Op(i))).c_str(), Op(i), std::string(info(Op(i)).doc).c_str());
   }
   ops.def_prop_ro(
          "group", [](Op op) { return name_of(info(op).group); },

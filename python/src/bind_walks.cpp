@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "convert.h"
 #include "core.h"
+#include "ir/arena.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/spec.h"

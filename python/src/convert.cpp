@@ -2,6 +2,7 @@
 #include "convert.h"
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -98,8 +99,7 @@ uint64_t float_bits(DType type, nb::handle value) {
 
 }  // namespace
 
-// -------------------------------------------------------------------------------------------
-// numbers
+// ----------------------------------------------------------------------------------------- numbers
 
 bool is_number(nb::handle value) { return is_integer(value) || has_float(value); }
 
@@ -133,8 +133,7 @@ nb::object number_of_bits(DType type, uint64_t bits) {
                                 : PyLong_FromUnsignedLongLong(bits));
 }
 
-// ------------------------------------------------------------------------------------------
-// operands
+// ---------------------------------------------------------------------------------------- operands
 
 const Graph& graph_of(nb::handle value, std::string_view what) {
   if (!nb::isinstance<Graph>(value)) {
@@ -172,8 +171,7 @@ std::shared_ptr<Arena> arena_of(nb::handle values) {
   return current_arena();
 }
 
-// ---------------------------------------------------------------------------------------------
-// sizes
+// ------------------------------------------------------------------------------------------- sizes
 
 Dim dim_of(Arena& arena, nb::handle value) {
   if (nb::isinstance<Graph>(value)) {
@@ -237,8 +235,7 @@ int64_t checked_range_id(int64_t id) {
   return id;
 }
 
-// -----------------------------------------------------------------------------------------
-// arguments
+// --------------------------------------------------------------------------------------- arguments
 
 namespace {
 
@@ -279,7 +276,8 @@ bool is_sequence(nb::handle h) { return PyTuple_Check(h.ptr()) || PyList_Check(h
 }  // namespace
 
 Arg arg_of_python(Op op, DType dtype, nb::handle value, ArgMemory& memory) {
-  switch (info(op).arg) {
+  const ArgKind kind = info(op).arg;
+  switch (kind) {
     case ArgKind::None:
       if (!value.is_none()) wrong_argument(op, "None", value);
       return {};
@@ -313,7 +311,8 @@ Arg arg_of_python(Op op, DType dtype, nb::handle value, ArgMemory& memory) {
 }
 
 nb::object python_of_arg(UOp n) {
-  switch (info(n.op()).arg) {
+  const ArgKind kind = info(n.op()).arg;
+  switch (kind) {
     case ArgKind::None: return nb::none();
     case ArgKind::Const: return number_of_bits(n.dtype(), n.bits());
     case ArgKind::Int: return nb::int_(n.number());

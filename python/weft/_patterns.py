@@ -8,10 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Callable, Optional, Tuple, overload
 
-from weft._core import DType, Ops, Rule, UOp, bound_names
-
-MOST_NODE_NAMES = 6
-MOST_CONST_NAMES = 4
+from weft._core import MOST_CONST_NAMES, MOST_NODE_NAMES, DType, Ops, Rule, UOp, bound_names
 
 Function = Callable[..., Optional[UOp]]
 # kind, slot, arity, ops, dtypes, value: what _core reads
@@ -288,11 +285,21 @@ def _check_count(what: str, names: dict[str, int], most: int, hidden: bool) -> N
 
 def _check_replacement(replacement: Pat) -> None:
     for p in replacement._walk():
-        fits = p.kind in ("int", "float", "fold") or (p.kind in ("node", "const") and p.name is not None)
-        if not fits and not (p.kind == "op" and len(p.ops) == 1 and p.name is None):
+        if not _is_expression(p):
             raise ValueError(f"[rule] {p!r} has no place in a replacement")
         if p.dtypes:
             raise ValueError(f"[rule] a replacement has the dtypes of what it replaces: {p!r}")
+        if p.kind == "fold" and any(q.kind in ("node", "fold") for q in p.srcs[0]._walk()):
+            raise ValueError(f"[rule] fold() computes with constants alone: {p!r}")
+
+
+def _is_expression(p: Pat) -> bool:
+    """Numbers, names, and elementwise ops whose dtype follows from where they stand."""
+    if p.kind != "op":
+        return p.kind in ("int", "float", "fold") or (p.kind in ("node", "const") and p.name is not None)
+    op = p.ops[0]
+    is_plain = op.is_elementwise and op not in (Ops.CAST, Ops.BITCAST)
+    return is_plain and len(p.ops) == 1 and p.name is None and op.arity == (len(p.srcs), len(p.srcs))
 
 
 def _parameters(function: Function, bound: dict[str, tuple[str, int]]) -> list[tuple[str, str, int]]:

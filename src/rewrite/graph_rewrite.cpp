@@ -38,7 +38,7 @@ namespace {
 using Counting = RuleSet::Counting;
 
 // Waiting frames, and nodes made, that are allowed beyond what the size of the graph explains.
-constexpr size_t kFreeDepth = 10'000, kDepthPerNode = 4;
+constexpr size_t kFreeDepth = 10'000, kDepthPerNode = 2;
 constexpr size_t kFreeNodes = 1'000'000, kNodesPerNode = 64;
 
 enum class State : uint8_t { kStart, kSources, kWaiting };
@@ -62,7 +62,8 @@ class Engine {
         options_(options),
         arena_(root.arena()),
         first_new_(uint32_t(arena_.size())),
-        memo_(arena_) {
+        memo_(arena_),
+        sighted_(arena_) {
     if constexpr (counting == Counting::kOn) counts_.resize(rules.rules().size());
   }
 
@@ -196,20 +197,20 @@ class Engine {
 
   void push(UOp n) {
     memo_.put_number(n, kOnItsWay);
-    // Growth is measured against the nodes that were there before: count them as they come by.
-    if (n.id() < first_new_) {
-      seen_++;
-    } else if (options_.order == Order::kTopDown) {
+    // Growth is measured against the nodes that were there before: count them as they come by. On
+    // the way down a rule has looked at the sources before their turn comes.
+    if (options_.order == Order::kBottomUp) {
+      seen_ += n.id() < first_new_ ? 1 : 0;
+    } else {
       for (UOp s : n.srcs()) seen_ += s.id() < first_new_ && first_sight(s) ? 1 : 0;
     }
     stack_.push_back({.node = n, .now = n, .next = UOp()});
   }
 
   bool first_sight(UOp n) {
-    if (n.id() >= sighted_.size()) sighted_.resize(first_new_);
-    const bool first = !sighted_[n.id()];
-    sighted_[n.id()] = true;
-    return first;
+    if (sighted_.has(n)) return false;
+    sighted_.put_number(n, 1);
+    return true;
   }
 
   void finish(Frame& f, UOp result) {
@@ -283,10 +284,10 @@ class Engine {
   Arena& arena_;
   uint32_t first_new_;  // nodes from this id on were made by this rewrite
   NodeMap memo_;
+  NodeMap sighted_;
   std::vector<Frame> stack_;
   std::vector<UOp> srcs_;
   std::vector<RuleCount> counts_;
-  std::vector<bool> sighted_;
   size_t seen_ = 0;     // nodes from before, so far
   size_t waiting_ = 0;  // frames that wait
 };

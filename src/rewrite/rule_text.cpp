@@ -1,19 +1,19 @@
 // Walks the cells of a pattern in pre-order; patterns are short, so each walk is one recursion.
 #include "rewrite/rule_text.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "ir/dtype.h"
 #include "ir/op.h"
@@ -23,7 +23,7 @@
 namespace weft {
 namespace {
 
-// ---------------------------------------------------------------------------------------- the leaves
+// ---- leaves
 
 std::string lower_case(std::string_view name) {
   std::string out(name);
@@ -59,7 +59,7 @@ bool is_named_op(const Cell& c) {
   return (c.kind == CellKind::kOp || c.kind == CellKind::kOpSet) && c.slot != kNoSlot;
 }
 
-// -------------------------------------------------------------------------------------- s-expressions
+// ---- s-expressions
 
 std::string sexpr(const Cell*& at) {
   const Cell& c = *at++;
@@ -90,7 +90,7 @@ std::string sexpr(const Cell*& at) {
   return out;
 }
 
-// ---------------------------------------------------------------------------------------------- infix
+// ---- infix
 
 enum class Use : uint8_t { kValue, kCondition };
 
@@ -103,9 +103,9 @@ constexpr int kUnary = 10, kAtom = 100;
 // Conditions join truth values, patterns bits.
 constexpr Infix kJoins[] = {{Op::AND, " and ", 2}, {Op::OR, " or ", 1}};
 constexpr Infix kInfix[] = {
-    {Op::MUL, " * ", 9},   {Op::FDIV, " / ", 9},   {Op::IDIV, " // ", 9},  {Op::MOD, " % ", 9},
-    {Op::ADD, " + ", 8},   {Op::SUB, " - ", 8},    {Op::SHL, " << ", 7},   {Op::SHR, " >> ", 7},
-    {Op::AND, " & ", 6},   {Op::XOR, " ^ ", 6},    {Op::OR, " | ", 6},     {Op::CMPLT, " < ", 3},
+    {Op::MUL, " * ", 9},    {Op::FDIV, " / ", 9},   {Op::IDIV, " // ", 9}, {Op::MOD, " % ", 9},
+    {Op::ADD, " + ", 8},    {Op::SUB, " - ", 8},    {Op::SHL, " << ", 7},  {Op::SHR, " >> ", 7},
+    {Op::AND, " & ", 6},    {Op::XOR, " ^ ", 6},    {Op::OR, " | ", 6},    {Op::CMPLT, " < ", 3},
     {Op::CMPEQ, " == ", 3}, {Op::CMPNE, " != ", 3},
 };
 const Infix* find(std::span<const Infix> table, Op op) {
@@ -125,9 +125,7 @@ struct Text {
   const Infix* joins = nullptr;  // `and` or `or`
 
   // In a place where only what binds tighter than `than` stands bare.
-  std::string below(int than) const {
-    return precedence > than ? text : fmt::format("({})", text);
-  }
+  std::string below(int than) const { return precedence > than ? text : fmt::format("({})", text); }
 };
 
 Text infix(const Cell*& at, Use use) {
@@ -160,6 +158,7 @@ Text infix(const Cell*& at, Use use) {
     default: break;
   }
   std::vector<std::string> arguments;
+  arguments.reserve(c.arity);
   for (int i = 0; i < c.arity; i++) arguments.push_back(infix(at, use).text);
   const std::string head = c.kind == CellKind::kFold     ? "fold"
                            : c.kind == CellKind::kEither ? "either"

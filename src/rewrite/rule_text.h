@@ -31,8 +31,9 @@ std::vector<std::string> class_names(DTypeSet set);
 // The file of a rule from the root of the repository: src/symbolic/fold.cpp.
 std::string source_file_of(const Rule& rule);
 
-// A JSON list of {table, domain, name, file, line, declarative, lhs, rhs, when, dtypes}: the patterns
-// as sexpr_of() writes them or null where there is none, dtypes by the names that are limited to some.
+// A JSON list of {table, domain, name, file, line, declarative, lhs, rhs, when, dtypes}: the
+// patterns as sexpr_of() writes them or null where there is none, dtypes by the names that are
+// limited to some.
 std::string rules_json(std::span<const RuleTable> tables);
 
 }  // namespace weft

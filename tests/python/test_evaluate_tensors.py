@@ -75,7 +75,8 @@ def test_random_movement(seed: int) -> None:
         check(u, a, start)
 
 
-@pytest.mark.parametrize(("op", "function"), [(Ops.ADD, np.sum), (Ops.MUL, np.prod), (Ops.MAX, np.max), (Ops.MIN, np.min)])
+@pytest.mark.parametrize(("op", "function"), [(Ops.ADD, np.sum), (Ops.MUL, np.prod), (Ops.MAX, np.max),
+                                              (Ops.MIN, np.min)])
 def test_reductions(op: Ops, function) -> None:
     a = np.random.default_rng(1).integers(-5, 6, (2, 3, 4)).astype(np.int64)
     for axes in [(0,), (1, 2), (0, 1, 2), ()]:

@@ -25,7 +25,8 @@ def test_ping_pong(order: str) -> None:
     there, back = rule(x + y, lambda x, y: x.max(y), name="there"), rule(x.max(y), lambda x, y: x + y, name="back")
     e = loop_of((n + 3) * 2, RuleSet([there, back]), order)
     assert e.kind == "cycle" and e.ends_in == "n + 3"
-    assert e.steps == [LoopStep("n + 3", "there", there.file, there.line), LoopStep("max(n, 3)", "back", back.file, back.line)]
+    assert e.steps == [LoopStep("n + 3", "there", there.file, there.line),
+                       LoopStep("max(n, 3)", "back", back.file, back.line)]
     assert f"{__file__}:{there.line}" in str(e)
 
 

@@ -58,7 +58,8 @@ def test_a_replacement_may_be_a_pattern() -> None:
     assert rewritten(n - n, rule(x - x, 0)) == "0"
     with pytest.raises(ValueError, match="uses y, which the pattern does not bind"):
         rule(x + 1, y)
-    for wrong in [Pat.any(), Pat.rest(), Pat.op({Ops.ADD, Ops.SUB}, x, x), Pat.either(x, x), x.of(dtypes.int8)]:
+    for wrong in [Pat.any(), Pat.rest(), Pat.op({Ops.ADD, Ops.SUB}, x, x), Pat.either(x, x), x.of(dtypes.int8),
+                  Pat.fold(x + 1), Pat.op(Ops.SINK, *[x] * 9), Pat.op(Ops.NEG, x, x), x.cast(dtypes.int8)]:
         with pytest.raises(ValueError, match=r"\[rule\]"):
             rule(x + 1, wrong)
 
@@ -74,7 +75,8 @@ def test_decorator() -> None:
 
 def test_rules_know_where_they_were_made() -> None:
     r = rule(x + c, x, name="drop")
-    assert pathlib.Path(r.file) == pathlib.Path(__file__) and r.line == test_rules_know_where_they_were_made.__code__.co_firstlineno + 1
+    line = test_rules_know_where_they_were_made.__code__.co_firstlineno + 1
+    assert pathlib.Path(r.file) == pathlib.Path(__file__) and r.line == line
     assert repr(r).startswith("Rule(drop, ")
 
 

@@ -1,12 +1,13 @@
 // Steps come from the trace, so a step's left side has the sources that the rule really saw.
 #include "tests/rules/check_steps.h"
 
-#include <fmt/format.h>
-
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include <fmt/format.h>
+
+#include "ir/dtype.h"
 #include "ir/node.h"
 #include "ir/print.h"
 #include "rewrite/graph_rewrite.h"

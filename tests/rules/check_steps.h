@@ -16,6 +16,7 @@ struct Steps {
 };
 
 // Rewrites `root`; each step's two sides are compared at `points` random points.
-Steps check_steps(UOp root, const RuleSet& rules, std::string_view rule, int points, Random& random);
+Steps check_steps(UOp root, const RuleSet& rules, std::string_view rule, int points,
+                  Random& random);
 
 }  // namespace weft::test

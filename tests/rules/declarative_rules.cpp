@@ -1,8 +1,7 @@
-// The declarative rules, as the engine runs them: proofs are about the data of a rule, this is about
-// matching it and building its replacement. Each rule is given random instances of its own pattern, in
-// every dtype of its table; it must apply, and keep the value. Wrong rules must be caught.
-#include <gtest/gtest.h>
-
+// The declarative rules, as the engine runs them: proofs are about the data of a rule, this is
+// about matching it and building its replacement. Each rule is given random instances of its own
+// pattern, in every dtype of its table; it must apply, and keep the value. Wrong rules must be
+// caught.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -14,6 +13,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "ir/arena.h"
 #include "ir/build.h"
@@ -146,7 +147,7 @@ struct Case {
   RuleTable table;
   const Rule* rule;
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.rule->name; }
+std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.rule->name; }
 
 template <class Choose>
 std::vector<Case> cases(std::span<const RuleTable> tables, Choose&& choose) {
@@ -173,13 +174,16 @@ TEST_P(DeclarativeRule, AppliesAndKeepsTheValue) {
     EXPECT_GT(outcome.fired, 0) << "never applied on " << domain.name();
   }
 }
-INSTANTIATE_TEST_SUITE_P(
-    Symbolic, DeclarativeRule,
-    testing::ValuesIn(cases(symbolic_tables(), [](const RuleTable&) { return true; })), test_name);
-INSTANTIATE_TEST_SUITE_P(
-    Right, DeclarativeRule,
-    testing::ValuesIn(cases(wrong::kTables, [](const RuleTable& table) { return table.name == "right"; })),
-    test_name);
+INSTANTIATE_TEST_SUITE_P(Symbolic, DeclarativeRule,
+                         testing::ValuesIn(cases(symbolic_tables(),
+                                                 [](const RuleTable&) { return true; })),
+                         test_name);
+INSTANTIATE_TEST_SUITE_P(Right, DeclarativeRule,
+                         testing::ValuesIn(cases(wrong::kTables,
+                                                 [](const RuleTable& table) {
+                                                   return table.name == "right";
+                                                 })),
+                         test_name);
 
 class WrongRule : public testing::TestWithParam<Case> {};
 TEST_P(WrongRule, IsCaught) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <random>
 #include <span>
@@ -29,7 +30,9 @@ uint64_t mix(uint64_t a, uint64_t b) {
 }
 
 // Canonical bits as a number: signed integers with their sign.
-Wide widened(DType type, uint64_t bits) { return type.is_signed() ? Wide(int64_t(bits)) : Wide(bits); }
+Wide widened(DType type, uint64_t bits) {
+  return type.is_signed() ? Wide(int64_t(bits)) : Wide(bits);
+}
 
 // Exact integers, floor division; empty past 128 bits and for ops that are rare on large numbers.
 std::optional<Wide> exact(Op op, Wide a, Wide b) {
@@ -78,8 +81,10 @@ uint64_t random_bits(Random& random, DType type) {
   const int64_t kind = between(random, 0, 3);
   if (type.is_bool()) return uint64_t(kind & 1);
   if (type.is_float() && kind == 0) {
-    constexpr std::array special = {0.0, -0.0, 1.0, -1.0, INFINITY * 1.0, -INFINITY * 1.0, NAN * 1.0, 1e-7};
-    return bits_of_double(type, special.at(size_t(between(random, 0, special.size() - 1))));
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    constexpr std::array special = {0.0, -0.0, 1.0, -1.0, infinity, -infinity, nan, 1e-7};
+    return bits_of_double(type, special.at(random() % special.size()));
   }
   if (kind == 1 || (kind == 2 && type.is_index())) return bits_of_int(type, between(random, -8, 8));
   if (kind == 2 && !type.is_float()) {
@@ -107,8 +112,8 @@ Value Point::leaf(UOp n) {
   throw std::logic_error("no value for " + describe(n));
 }
 
-// What a gate chooses: an arm of WHERE, what a gated LOAD gives when it is off, a STORE that is off.
-// Empty when n is none of these.
+// What a gate chooses: an arm of WHERE, what a gated LOAD gives when it is off, a STORE that is
+// off. Empty when n is none of these.
 std::optional<Value> Point::chosen(UOp n) {
   const bool is_gated = n.src_count() == 3;
   const size_t at = n.is(Op::WHERE) ? 0 : n.is(Op::LOAD) ? 1 : 2;

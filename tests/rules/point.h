@@ -28,9 +28,9 @@ struct Value {
   bool fits = true;  // 64 bits held it, and all on the way to it
 };
 
-// Leaves get a value in their bounds when they are first met, and keep it. A pointer is a number made
-// from its buffer and index, a load a number made from its pointer, a store one from its pointer and
-// value, or 0 when its gate is off: equal numbers mean equal effects.
+// Leaves get a value in their bounds when they are first met, and keep it. A pointer is a number
+// made from its buffer and index, a load a number made from its pointer, a store one from its
+// pointer and value, or 0 when its gate is off: equal numbers mean equal effects.
 class Point {
  public:
   explicit Point(Random& random) : random_(random) {}

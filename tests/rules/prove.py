@@ -43,7 +43,7 @@ class Malformed(Exception):
     """The sides of a rule do not fit together."""
 
 
-# ------------------------------------------------------------------------------------------------ dtypes
+# ---- dtypes
 
 
 class Types:
@@ -133,7 +133,7 @@ def is_truth(n: Node) -> bool:
     return n.head in COMPARISONS or (n.head in LOGICAL and is_truth(n.args[0]))
 
 
-# ------------------------------------------------------------------------------------------------- terms
+# ---- terms
 
 
 @dataclasses.dataclass(frozen=True)
@@ -256,7 +256,7 @@ def divisibilities(n: Node) -> list[tuple[str, str]]:
     return []
 
 
-# ----------------------------------------------------------------------------------------------- verdicts
+# ---- verdicts
 
 
 @dataclasses.dataclass

@@ -124,7 +124,7 @@ def power_of_two(b: Term) -> Term:
     return power
 
 
-def index_op(op: str, dtype: DType, a: Term, b: Term | None = None, c: Term | None = None) -> Term:
+def index_op(op: str, dtype: DType, a: Term, b: Term = None, c: Term = None) -> Term:
     match op:
         case "add": return a + b
         case "sub": return a - b
@@ -149,7 +149,7 @@ def index_op(op: str, dtype: DType, a: Term, b: Term | None = None, c: Term | No
     raise NoModel(f"{op} on {dtype}")
 
 
-def machine_op(op: str, dtype: DType, a: Term, b: Term | None = None, c: Term | None = None) -> Term:
+def machine_op(op: str, dtype: DType, a: Term, b: Term = None, c: Term = None) -> Term:
     signed, zero = dtype.kind == "int", z3.BitVecVal(0, dtype.bits)
     match op:
         case "add": return a + b
@@ -177,7 +177,7 @@ def machine_op(op: str, dtype: DType, a: Term, b: Term | None = None, c: Term | 
     raise NoModel(f"{op} on {dtype}")
 
 
-def bool_op(op: str, dtype: DType, a: Term, b: Term | None = None) -> Term:
+def bool_op(op: str, dtype: DType, a: Term, b: Term = None) -> Term:
     match op:
         case "add" | "max" | "or": return z3.Or(a, b)
         case "mul" | "min" | "and": return z3.And(a, b)
@@ -186,7 +186,7 @@ def bool_op(op: str, dtype: DType, a: Term, b: Term | None = None) -> Term:
     raise NoModel(f"{op} on {dtype}")
 
 
-def float_op(op: str, dtype: DType, a: Term, b: Term | None = None, c: Term | None = None) -> Term:
+def float_op(op: str, dtype: DType, a: Term, b: Term = None, c: Term = None) -> Term:
     if op in ("add", "sub") and dtype.exponent > dtype.bits - dtype.exponent:
         # Z3 cannot add in a format of so few digits. float16 has more than twice as many, so rounding
         # its sum once more gives the right one.

@@ -1,5 +1,5 @@
-// Rules that are wrong, each in its own way: the prover must refute every one of them, and prove their
-// right neighbours. No rule set ever holds them.
+// Rules that are wrong, each in its own way: the prover must refute every one of them, and prove
+// their right neighbours. No rule set ever holds them.
 #pragma once
 
 #include <span>
