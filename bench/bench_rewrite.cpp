@@ -1,14 +1,14 @@
 // bench_rewrite GROUPS REPEATS: makes and rewrites a random graph; prints one JSON object, the best
 // CPU time of the repeats. bench_rewrite --rules prints the rules for the other engine.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "bench/index_rules.h"
 #include "bench/random_graph.h"
@@ -63,7 +63,11 @@ nlohmann::json measure(uint32_t groups, int repeats) {
     }
     time_best(drop, [&] { arena.reset(); });
   }
-  facts.update({{"make_s", make}, {"hit_s", hit}, {"rewrite_s", rewrite}, {"again_s", again}, {"drop_s", drop}});
+  facts.update({{"make_s", make},
+                {"hit_s", hit},
+                {"rewrite_s", rewrite},
+                {"again_s", again},
+                {"drop_s", drop}});
   return facts;
 }
 

@@ -1,5 +1,5 @@
-// The rules of the rewrite benchmark: plain integer identities that every engine can state. They are
-// handed to tinygrad as JSON, so both run the same ones in the same order.
+// The rules of the rewrite benchmark: plain integer identities that every engine can state. They
+// are handed to tinygrad as JSON, so both run the same ones in the same order.
 #pragma once
 
 #include "rewrite/pattern.h"

@@ -1,5 +1,5 @@
-// Random integer graphs from a seed: the same numbers here and in tinygrad_engine.py, so both engines
-// see the same expressions.
+// Random integer graphs from a seed: the same numbers here and in tinygrad_engine.py, so both
+// engines see the same expressions.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,8 @@ class RandomGraph {
   }
   // Depth is at most 5: this one may recurse.
   UOp expression(int depth) {
-    if (depth == 0 || below(8) == 0) return below(3) == 0 ? constant(1 + below(8)) : variable(below(16));
+    if (depth == 0 || below(8) == 0)
+      return below(3) == 0 ? constant(1 + below(8)) : variable(below(16));
     const uint32_t kind = below(9);
     const UOp a = expression(depth - 1);
     if (kind == 4) return binary(Op::MUL, a, constant(below(8)));

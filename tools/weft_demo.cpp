@@ -1,10 +1,10 @@
 // The main job of `make run`: an expression graph is built, simplified with its match statistics,
 // and verified.
-#include <fmt/format.h>
-
 #include <cstddef>
 #include <exception>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/config.h"
 #include "base/error.h"
@@ -24,12 +24,13 @@ using namespace weft;
 
 // out[i, j] = in[j, i] + in[j, i], where the indices went through two reshapes and a permute.
 UOp transpose_kernel(Arena& a) {
-  const UOp in = define_global(a, dtypes::float32, 128, 1), out = define_global(a, dtypes::float32, 128, 0);
+  const UOp in = define_global(a, dtypes::float32, 128, 1),
+            out = define_global(a, dtypes::float32, 128, 0);
   const UOp i = range(a, 16, 0), j = range(a, 8, 1);
-  const UOp flat = i * 8 + j;                                     // (16, 8)
-  const UOp row = flat % 8, column = flat / 8 % 16;               // permuted to (8, 16)
+  const UOp flat = i * 8 + j;                                                // (16, 8)
+  const UOp row = flat % 8, column = flat / 8 % 16;                          // permuted to (8, 16)
   const UOp source = (row * 16 + column) / 4 * 4 + (row * 16 + column) % 4;  // through (32, 4)
-  const UOp inside = source < 128;                                // the gate that a PAD leaves behind
+  const UOp inside = source < 128;  // the gate that a PAD leaves behind
   const UOp value = where(inside, load(index(in, source)), constant(a, dtypes::float32, 0.0));
   const UOp loops[] = {i, j};
   return sink(end(index(out, flat).assign(value + value), loops));
@@ -68,7 +69,8 @@ void run() {
     return bindings.buffers[0].data;
   };
   if (result_of(kernel) != result_of(simple)) throw Error("the two graphs differ");
-  fmt::print("\nBoth graphs pass the spec of the kernel stage and compute the same 128 elements.\n");
+  fmt::print(
+      "\nBoth graphs pass the spec of the kernel stage and compute the same 128 elements.\n");
 }
 
 }  // namespace

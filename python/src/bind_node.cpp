@@ -98,8 +98,7 @@ uint64_t const_bits(const Graph& g) {
   return width == 0 || width == 64 ? g.root.bits() : g.root.bits() & ((uint64_t(1) << width) - 1);
 }
 
-// --------------------------------------------------------------------------------------------- raw
-// nodes
+// --------------------------------------------------------------------------------------- raw nodes
 
 // Sources of any op; the first names the arena.
 Graph make(Op op, DType dtype, nb::handle src, nb::handle arg) {

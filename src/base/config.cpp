@@ -1,12 +1,12 @@
 // Environment variables to Config.
 #include "base/config.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
 #include <system_error>
+
+#include <fmt/format.h>
 
 #include "base/error.h"
 

@@ -1,12 +1,12 @@
 // Hashes of byte strings, read as little-endian words.
 #include "base/hash.h"
 
-#include <fmt/format.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include <fmt/format.h>
 
 namespace weft {
 namespace {

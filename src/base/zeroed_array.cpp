@@ -1,8 +1,6 @@
 // Small arrays from calloc, large ones from mmap with huge pages asked for before the first touch.
 #include "base/zeroed_array.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +8,8 @@
 #include <cstring>
 #include <new>
 #include <utility>
+
+#include <sys/mman.h>
 
 namespace weft {
 namespace {

@@ -1,8 +1,6 @@
 // Interning nodes: blocks of memory, one hash table.
 #include "ir/arena.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -73,7 +72,8 @@ Arg Arg::range(int64_t id, AxisType axis) {
 Arg Arg::ints(std::span<const int64_t> list) { return {ArgKind::Ints, 0, bytes_of(list)}; }
 Arg Arg::op_ints(std::span<const int64_t> list) { return {ArgKind::OpInts, 0, bytes_of(list)}; }
 
-// ------------------------------------------------------------------------------------ UOp's arguments
+// ------------------------------------------------------------------------------------ UOp's
+// arguments
 
 uint64_t UOp::bits() const {
   require_kind(*this, info(op()).arg == ArgKind::Const, "a constant");
@@ -116,7 +116,8 @@ std::span<const int64_t> UOp::ints() const {
   return kind == ArgKind::OpInts ? all.subspan(1) : all;
 }
 
-// --------------------------------------------------------------------------------------------- Arena
+// ---------------------------------------------------------------------------------------------
+// Arena
 
 struct Arena::WalkTable {
   ZeroedArray entries;
@@ -172,8 +173,7 @@ uint64_t Arena::arg_word(Op op, const Arg& arg) {
 void Arena::note_definition(Op op, uint64_t arg) {
   const ArgKind kind = info(op).arg;
   if (kind != ArgKind::Int && kind != ArgKind::Range) return;
-  const int64_t id =
-      kind == ArgKind::Int ? int64_t(arg) : int64_t(arg & ((uint64_t(1) << 56) - 1));
+  const int64_t id = kind == ArgKind::Int ? int64_t(arg) : int64_t(arg & ((uint64_t(1) << 56) - 1));
   last_definition_ = std::max(last_definition_, id);
 }
 
@@ -238,9 +238,9 @@ void* Arena::allocate_node(size_t bytes) {
 }
 
 void Arena::open_block(size_t bytes) {
-  // A node larger than a block has blocks of its own: only its first byte must lie in the first one.
-  const size_t need =
-      (bytes + sizeof(Block) + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+  // A node larger than a block has blocks of its own: only its first byte must lie in the first
+  // one.
+  const size_t need = (bytes + sizeof(Block) + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
   std::byte* memory = take_blocks(need);
   auto* block = new (memory) Block{this, memory + sizeof(Block)};
   blocks_.push_back(block);
@@ -306,7 +306,8 @@ void Arena::grow_spill() {
   spill_ = std::move(larger);
 }
 
-// ------------------------------------------------------------------------------------------- NodeMap
+// -------------------------------------------------------------------------------------------
+// NodeMap
 
 NodeMap::NodeMap(Arena& arena) : arena_(arena) {
   if (arena.walk_tables_.empty()) {

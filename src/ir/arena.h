@@ -11,8 +11,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "base/zeroed_array.h"
-#include "ir/node.h"
+#include "base/zeroed_array.h"  // IWYU pragma: export
+#include "ir/node.h"  // IWYU pragma: export
 
 namespace weft {
 
@@ -68,9 +68,9 @@ class Arena : public std::enable_shared_from_this<Arena> {
   // A fresh id for a definition or range: larger than every id that this arena has seen or given.
   int64_t fresh_id() { return ++last_definition_; }
 
-  size_t size() const { return count_; }     // nodes made
-  size_t bytes() const;                      // memory of nodes, arguments and the table
-  size_t side_table_bytes() const;           // memory of facts and walk tables
+  size_t size() const { return count_; }  // nodes made
+  size_t bytes() const;                   // memory of nodes, arguments and the table
+  size_t side_table_bytes() const;        // memory of facts and walk tables
 
   // The facts of type T (T::kSlot says where), made at first use.
   template <class T>
@@ -123,10 +123,10 @@ class Arena : public std::enable_shared_from_this<Arena> {
   std::byte* at_ = nullptr;  // free space of the newest block
   std::byte* block_end_ = nullptr;
 
-  // Where nodes are found: a slot is 16 bits of hash and 48 of pointer. A node's first place is a line
-  // of 8 slots chosen by the largest id among its sources, so that a graph that is built in order
-  // walks through the table in order; leaves, and what a full line turns away, lie in `spill_`, by
-  // hash, with linear probing.
+  // Where nodes are found: a slot is 16 bits of hash and 48 of pointer. A node's first place is a
+  // line of 8 slots chosen by the largest id among its sources, so that a graph that is built in
+  // order walks through the table in order; leaves, and what a full line turns away, lie in
+  // `spill_`, by hash, with linear probing.
   ZeroedArray lines_;
   ZeroedArray spill_;
   size_t spilled_ = 0;
@@ -146,8 +146,8 @@ class Arena : public std::enable_shared_from_this<Arena> {
 
 inline Arena& UOp::arena() const { return Arena::of(*this); }
 
-// UOp -> UOp, or UOp -> number, for the time of one walk. Costs what the walk touches, however large
-// the arena is: entries carry the number of the walk that wrote them.
+// UOp -> UOp, or UOp -> number, for the time of one walk. Costs what the walk touches, however
+// large the arena is: entries carry the number of the walk that wrote them.
 class NodeMap {
  public:
   explicit NodeMap(Arena& arena);

@@ -26,9 +26,7 @@ int64_t saturate(Wide v) {
   return v >= kHigh ? kHigh : int64_t(v);
 }
 
-Interval negate(Interval a) {
-  return {a.hi == kHigh ? kLow : -a.hi, a.lo == kLow ? kHigh : -a.lo};
-}
+Interval negate(Interval a) { return {a.hi == kHigh ? kLow : -a.hi, a.lo == kLow ? kHigh : -a.lo}; }
 
 Interval add(Interval a, Interval b) {
   return {endless(a.lo) || endless(b.lo) ? kLow : saturate(Wide(a.lo) + b.lo),
@@ -81,8 +79,7 @@ Interval divide(Interval a, Interval b, Rounding r) {
 // x % b for b in [lo, hi], lo > 0
 Interval floor_mod_positive(Interval a, int64_t lo, int64_t hi) {
   if (a.lo >= 0 && a.hi < lo) return a;
-  if (lo == hi && !endless(a.lo) && !endless(a.hi) &&
-      floor_div(a.lo, lo) == floor_div(a.hi, lo)) {
+  if (lo == hi && !endless(a.lo) && !endless(a.hi) && floor_div(a.lo, lo) == floor_div(a.hi, lo)) {
     const Wide base = floor_div(a.lo, lo) * lo;
     return {int64_t(a.lo - base), int64_t(a.hi - base)};
   }
@@ -167,7 +164,8 @@ struct BoundsTable : Facts {
   bool known(UOp n) const { return n.id() < of.size() && of[n.id()] != kUnknown; }
   size_t bytes() const override { return of.capacity() * sizeof(Interval); }
   void put(UOp n, Interval i) {
-    if (n.id() >= of.size()) of.resize(std::max<size_t>(n.arena().size(), of.size() * 3 / 2), kUnknown);
+    if (n.id() >= of.size())
+      of.resize(std::max<size_t>(n.arena().size(), of.size() * 3 / 2), kUnknown);
     of[n.id()] = i;
   }
 };
@@ -198,8 +196,9 @@ Interval exact(UOp n, const BoundsTable& t) {
     case Op::CAST: return src(0);
     case Op::NEG: return negate(src(0));
     case Op::NOT:
-      return operand.is_bool() ? Interval{1 - src(0).hi, 1 - src(0).lo}
-             : operand.is_signed() ? add(negate(src(0)), {-1, -1}) : bounds_of(n.dtype());
+      return operand.is_bool()     ? Interval{1 - src(0).hi, 1 - src(0).lo}
+             : operand.is_signed() ? add(negate(src(0)), {-1, -1})
+                                   : bounds_of(n.dtype());
     case Op::ADD: return add(src(0), src(1));
     case Op::SUB: return add(src(0), negate(src(1)));
     case Op::MUL: return multiply(src(0), src(1));
@@ -235,8 +234,8 @@ Interval wrapped(UOp n, Interval i) {
   // In 64 bits an end that saturated may have wrapped around instead.
   constexpr OpSet can_overflow = {Op::ADD,  Op::SUB, Op::MUL,    Op::NEG, Op::IDIV,
                                   Op::CDIV, Op::SHL, Op::MULACC, Op::CAST};
-  const bool overflowed = n.dtype().bits() == 64 && can_overflow.has(n.op()) &&
-                          (endless(i.lo) || endless(i.hi));
+  const bool overflowed =
+      n.dtype().bits() == 64 && can_overflow.has(n.op()) && (endless(i.lo) || endless(i.hi));
   const Interval all = bounds_of(n.dtype());
   return !overflowed && i.within(all) && i.lo <= i.hi ? i : all;
 }

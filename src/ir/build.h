@@ -18,7 +18,7 @@ namespace weft {
 // ---- constants, variables, definitions
 UOp constant(Arena& arena, DType type, int64_t value);  // must fit into an integer dtype
 UOp constant(Arena& arena, DType type, int value);
-UOp constant(Arena& arena, DType type, double value);   // floats only, rounded to the dtype
+UOp constant(Arena& arena, DType type, double value);  // floats only, rounded to the dtype
 UOp constant_bits(Arena& arena, DType type, uint64_t bits);
 UOp index_const(Arena& arena, int64_t value);
 UOp bool_const(Arena& arena, bool value);

@@ -1,8 +1,6 @@
 // Names and sizes of dtypes.
 #include "ir/dtype.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <charconv>
 #include <cstddef>
@@ -11,6 +9,8 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+
+#include <fmt/format.h>
 
 namespace weft {
 namespace {

@@ -64,8 +64,8 @@ struct DType {
     return uint32_t(scalar) | uint32_t(space) << 8 | uint32_t(lanes) << 16;
   }
 
-  int bits() const;       // of one lane; void has 0, bool 8 in memory but 1 here
-  int item_bytes() const; // of one lane in memory
+  int bits() const;        // of one lane; void has 0, bool 8 in memory but 1 here
+  int item_bytes() const;  // of one lane in memory
   std::string name() const;
 };
 

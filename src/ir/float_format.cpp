@@ -46,14 +46,14 @@ uint64_t encode(Format f, double value) {
   const uint64_t infinity = f.has_infinity ? exponent_ones : exponent_ones | mantissa_ones;
   if (std::isnan(value)) {
     if (!f.has_infinity) return sign | exponent_ones | mantissa_ones;
-    const uint64_t payload = (raw & ((uint64_t(1) << kDoubleMantissa) - 1)) >>
-                             (kDoubleMantissa - f.mantissa_bits);
+    const uint64_t payload =
+        (raw & ((uint64_t(1) << kDoubleMantissa) - 1)) >> (kDoubleMantissa - f.mantissa_bits);
     return sign | exponent_ones | payload | uint64_t(1) << (f.mantissa_bits - 1);  // quiet
   }
   if (std::isinf(value)) return sign | infinity;
   if (value == 0) return sign;
   int exponent = 0;
-  const double fraction = std::frexp(std::fabs(value), &exponent);  // in [0.5, 1)
+  const double fraction = std::frexp(std::fabs(value), &exponent);               // in [0.5, 1)
   const auto significand = uint64_t(std::ldexp(fraction, kDoubleMantissa + 1));  // 53 bits
   const int bias = (1 << (f.exponent_bits - 1)) - 1;
   int biased = exponent - 1 + bias;
@@ -82,11 +82,10 @@ double decode(Format f, uint64_t bits) {
   if (!f.has_infinity && exponent == ones && mantissa == (uint64_t(1) << f.mantissa_bits) - 1) {
     return std::bit_cast<double>(uint64_t(negative) << 63 | uint64_t(0x7ff8) << 48);
   }
-  const double magnitude =
-      exponent == 0
-          ? std::ldexp(double(mantissa), 1 - bias - f.mantissa_bits)
-          : std::ldexp(double(mantissa + (uint64_t(1) << f.mantissa_bits)),
-                       int(exponent) - bias - f.mantissa_bits);
+  const double magnitude = exponent == 0
+                               ? std::ldexp(double(mantissa), 1 - bias - f.mantissa_bits)
+                               : std::ldexp(double(mantissa + (uint64_t(1) << f.mantissa_bits)),
+                                            int(exponent) - bias - f.mantissa_bits);
   return negative ? -magnitude : magnitude;
 }
 

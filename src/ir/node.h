@@ -8,8 +8,8 @@
 #include <span>
 #include <string_view>
 
-#include "ir/dtype.h"
-#include "ir/op.h"
+#include "ir/dtype.h"  // IWYU pragma: export
+#include "ir/op.h"     // IWYU pragma: export
 
 namespace weft {
 
@@ -53,13 +53,13 @@ class UOp {
 
   // The argument, read as its kind (info(op()).arg); another kind is an internal error.
   uint64_t arg_word() const { return node_->arg; }
-  uint64_t bits() const;       // Const
-  int64_t number() const;      // Int
-  std::string_view name() const;  // Name
-  int64_t range_id() const;    // Range
-  AxisType axis() const;       // Range
-  Op arg_op() const;           // Op, OpInts
-  AddrSpace space() const;     // Space
+  uint64_t bits() const;                  // Const
+  int64_t number() const;                 // Int
+  std::string_view name() const;          // Name
+  int64_t range_id() const;               // Range
+  AxisType axis() const;                  // Range
+  Op arg_op() const;                      // Op, OpInts
+  AddrSpace space() const;                // Space
   std::span<const int64_t> ints() const;  // Ints, OpInts
 
   bool is_const() const { return node_->op == Op::CONST; }

@@ -21,7 +21,17 @@ enum class Stage : uint8_t { kTensor, kRangeified, kKernel, kProgram };
 inline constexpr std::array kStages = {Stage::kTensor, Stage::kRangeified, Stage::kKernel,
                                        Stage::kProgram};
 
-enum class OpGroup : uint8_t { Define, Movement, Tensor, Ranges, Memory, Unary, Binary, Ternary, Vector };
+enum class OpGroup : uint8_t {
+  Define,
+  Movement,
+  Tensor,
+  Ranges,
+  Memory,
+  Unary,
+  Binary,
+  Ternary,
+  Vector
+};
 
 // How the argument word of a node is read.
 enum class ArgKind : uint8_t {
@@ -61,7 +71,13 @@ struct OpInfo {
 inline constexpr uint32_t kMany = UINT32_MAX;
 
 enum OpFlag : uint8_t { kCommutes = 1, kYieldsBool = 2, kAssociative = 4, kEffect = 8 };
-enum GradientRead : uint8_t { kReadsS0 = 1, kReadsS1 = 2, kReadsS2 = 4, kReadsOut = 8, kReadsShape = 16 };
+enum GradientRead : uint8_t {
+  kReadsS0 = 1,
+  kReadsS1 = 2,
+  kReadsS2 = 4,
+  kReadsOut = 8,
+  kReadsShape = 16
+};
 
 namespace detail {
 inline constexpr uint8_t T = 1, R = 2, K = 4, P = 8;

@@ -1,8 +1,6 @@
 // A line at a time: %name = OP dtype (sources) argument.
 #include "ir/parse.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +10,8 @@
 #include <system_error>
 #include <unordered_map>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/error.h"
 #include "ir/arena.h"
@@ -51,7 +51,8 @@ class LineParser {
   std::string_view word(std::string_view stop = "") {
     skip_spaces();
     const size_t start = at_;
-    while (at_ < text_.size() && text_[at_] != ' ' && stop.find(text_[at_]) == std::string_view::npos) {
+    while (at_ < text_.size() && text_[at_] != ' ' &&
+           stop.find(text_[at_]) == std::string_view::npos) {
       at_++;
     }
     return text_.substr(start, at_ - start);

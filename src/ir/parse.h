@@ -8,8 +8,8 @@
 
 namespace weft {
 
-// The graph that print() wrote: its last line is the root. Empty lines and lines that start with '#'
-// are passed over. Throws ParseError with the line number and what was expected.
+// The graph that print() wrote: its last line is the root. Empty lines and lines that start with
+// '#' are passed over. Throws ParseError with the line number and what was expected.
 UOp parse(Arena& arena, std::string_view text);
 
 }  // namespace weft

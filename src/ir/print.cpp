@@ -1,15 +1,14 @@
 // The exact text form, and Graphviz.
 #include "ir/print.h"
 
-#include <fmt/format.h>
-
 #include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include <fmt/format.h>
 
 #include "ir/arena.h"
 #include "ir/node.h"
@@ -77,9 +76,8 @@ std::string print(UOp root) {
   std::string out;
   uint64_t next = 0;
   for (UOp n : toposort(root)) {
-    out += fmt::format("%{} = {}\n", next, line(n, [&](UOp s) {
-                         return fmt::format("%{}", numbers.number(s) - 1);
-                       }));
+    out += fmt::format("%{} = {}\n", next,
+                       line(n, [&](UOp s) { return fmt::format("%{}", numbers.number(s) - 1); }));
     numbers.put_number(n, ++next);
   }
   return out;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -18,7 +19,8 @@ namespace {
 
 using Bits = std::optional<uint64_t>;
 
-// ------------------------------------------------------------------------------------------ integers
+// ------------------------------------------------------------------------------------------
+// integers
 
 int64_t floor_div(int64_t a, int64_t b) {  // b is not 0 and a / b does not overflow
   const int64_t q = a / b;
@@ -141,7 +143,8 @@ Bits evaluate_bool(Op op, std::span<const uint64_t> v) {
   }
 }
 
-// -------------------------------------------------------------------------------------------- floats
+// --------------------------------------------------------------------------------------------
+// floats
 
 // The larger of two, NaN first, +0 above -0.
 template <class F>
@@ -207,7 +210,8 @@ Bits evaluate_float(Op op, DType type, std::span<const uint64_t> v) {
   return r ? Bits(bits_of_double(type, *r)) : Bits();
 }
 
-// --------------------------------------------------------------------------------------------- casts
+// ---------------------------------------------------------------------------------------------
+// casts
 
 uint64_t cast(DType from, DType to, uint64_t bits) {
   if (to.is_bool()) return from.is_float() ? double_of_bits(from, bits) != 0 : bits != 0;
@@ -293,10 +297,8 @@ std::optional<uint64_t> identity_bits(Op op, DType type) {
     case Op::XOR: return 0;
     case Op::MUL: return bits_of_int(type, 1);
     case Op::AND: return bits_of_uint(type, UINT64_MAX);
-    case Op::MAX:
-      return type.is_float() ? lowest_float_bits(type, -infinity) : least_bits(type);
-    case Op::MIN:
-      return type.is_float() ? lowest_float_bits(type, infinity) : greatest_bits(type);
+    case Op::MAX: return type.is_float() ? lowest_float_bits(type, -infinity) : least_bits(type);
+    case Op::MIN: return type.is_float() ? lowest_float_bits(type, infinity) : greatest_bits(type);
     default: return std::nullopt;
   }
 }

@@ -1,8 +1,8 @@
 // The arithmetic of one element: what every elementwise op means, bit for bit. Constant folding,
 // the evaluator and the prover's tests all use this one definition, and it is total.
 //
-// A value travels as 64 bits in its dtype's canonical form: signed integers and index sign-extended,
-// unsigned ones zero-extended, bool 0 or 1, floats as their own IEEE bits.
+// A value travels as 64 bits in its dtype's canonical form: signed integers and index
+// sign-extended, unsigned ones zero-extended, bool 0 or 1, floats as their own IEEE bits.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,4 @@
 // Constants as text that reads back to the same bits.
-#include <fmt/format.h>
-
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -9,6 +7,8 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+
+#include <fmt/format.h>
 
 #include "ir/dtype.h"
 #include "ir/scalar.h"

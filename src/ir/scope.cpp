@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <span>
 #include <unordered_map>
@@ -38,6 +39,7 @@ struct ScopeTable : Facts {
   }
   uint32_t number(std::vector<UOp> set) {
     std::vector<uint32_t> key;
+    key.reserve(set.size());
     for (UOp r : set) key.push_back(r.id());
     auto [at, fresh] = numbers.emplace(std::move(key), uint32_t(sets.size()));
     if (fresh) sets.push_back(std::move(set));
@@ -79,8 +81,7 @@ uint32_t compute(UOp n, ScopeTable& t) {
 std::span<const UOp> ranges_of(UOp root) {
   auto& table = root.arena().facts<ScopeTable>();
   visit_missing(
-      root, [&](UOp n) { return table.has(n); },
-      [&](UOp n) { table.put(n, compute(n, table)); });
+      root, [&](UOp n) { return table.has(n); }, [&](UOp n) { table.put(n, compute(n, table)); });
   return table.sets[table.of[root.id()] - 1];
 }
 

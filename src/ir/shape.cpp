@@ -92,7 +92,8 @@ Shape compute(UOp n, ShapeTable& t) {
     }
     case Op::BUFFERIZE: {
       Dims out;
-      for (UOp r : rest) out.push_back(r.is(Op::RANGE) && r.src_count() > 0 ? Dim(r.src(0)) : Dim(1));
+      for (UOp r : rest)
+        out.push_back(r.is(Op::RANGE) && r.src_count() > 0 ? Dim(r.src(0)) : Dim(1));
       return t.keep(out);
     }
     case Op::FLIP:
@@ -111,8 +112,7 @@ Shape compute(UOp n, ShapeTable& t) {
 Shape shape_of(UOp root) {
   auto& table = root.arena().facts<ShapeTable>();
   visit_missing(
-      root, [&](UOp n) { return table.has(n); },
-      [&](UOp n) { table.put(n, compute(n, table)); });
+      root, [&](UOp n) { return table.has(n); }, [&](UOp n) { table.put(n, compute(n, table)); });
   return table.of[root.id()];
 }
 

@@ -6,8 +6,8 @@
 
 namespace weft {
 
-// The shape of n's value: () for scalars. Computed once per node. A node that the spec refuses still
-// gets some shape: verify() is what says that it is wrong.
+// The shape of n's value: () for scalars. Computed once per node. A node that the spec refuses
+// still gets some shape: verify() is what says that it is wrong.
 Shape shape_of(UOp n);
 
 }  // namespace weft

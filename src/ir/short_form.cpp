@@ -1,11 +1,12 @@
 // Expressions the way people write them, with no more parentheses than needed.
-#include <fmt/format.h>
-
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "ir/node.h"
 #include "ir/print.h"
@@ -68,7 +69,8 @@ std::string call_name(UOp n) {
   std::string name;
   for (const char c : name_of(n.op())) name += char(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   const ArgKind kind = info(n.op()).arg;
-  if (kind == ArgKind::Op || kind == ArgKind::OpInts) name += fmt::format(".{}", name_of(n.arg_op()));
+  if (kind == ArgKind::Op || kind == ArgKind::OpInts)
+    name += fmt::format(".{}", name_of(n.arg_op()));
   if (kind == ArgKind::Ints || kind == ArgKind::OpInts) {
     name += fmt::format("[{}]", fmt::join(n.ints().begin(), n.ints().end(), ","));
   }

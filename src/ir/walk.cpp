@@ -1,8 +1,6 @@
 // Orders, imports, substitution, hashes and counts.
 #include "ir/walk.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +11,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/hash.h"
 #include "ir/arena.h"
@@ -128,8 +128,7 @@ Summary summarize(UOp root) {
 std::string Summary::text() const {
   std::vector<size_t> ops(kOpCount);
   std::iota(ops.begin(), ops.end(), size_t(0));
-  std::stable_sort(ops.begin(), ops.end(),
-                   [&](size_t a, size_t b) { return by_op[a] > by_op[b]; });
+  std::stable_sort(ops.begin(), ops.end(), [&](size_t a, size_t b) { return by_op[a] > by_op[b]; });
   std::string out = fmt::format("{} nodes, {} edges, depth {}:", nodes, edges, depth);
   std::string_view separator = " ";
   for (size_t op : ops) {

@@ -7,9 +7,6 @@
 // of rules; a stack of waiting frames that outgrows the nodes of the graph is growth without end.
 #include "rewrite/graph_rewrite.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -19,6 +16,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/config.h"
 #include "ir/arena.h"
@@ -44,14 +43,14 @@ constexpr size_t kFreeNodes = 1'000'000, kNodesPerNode = 64;
 enum class State : uint8_t { kStart, kSources, kWaiting };
 
 struct Frame {
-  UOp node;                     // what the memo will know
-  UOp now;                      // what it has become so far
-  const Rule* rule = nullptr;   // that made `next`
-  UOp next;                     // what is waited for
-  uint32_t source = 0;          // the first source not looked at
-  uint32_t seen = 0;            // how much of the graph was seen when it began to wait
+  UOp node;                    // what the memo will know
+  UOp now;                     // what it has become so far
+  const Rule* rule = nullptr;  // that made `next`
+  UOp next;                    // what is waited for
+  uint32_t source = 0;         // the first source not looked at
+  uint32_t seen = 0;           // how much of the graph was seen when it began to wait
   State state = State::kStart;
-  bool changed = false;         // a source has another result than itself
+  bool changed = false;  // a source has another result than itself
 };
 
 template <Counting counting>
@@ -163,8 +162,8 @@ class Engine {
 
   // Tries the rules on f.now; when one applies, f waits for what it made.
   bool fire(Frame& f) {
-    const RuleSet::Rewrite r =
-        rules_.rewrite<counting>(f.now, options_.context, counting == Counting::kOn ? counts_.data() : nullptr);
+    const RuleSet::Rewrite r = rules_.rewrite<counting>(
+        f.now, options_.context, counting == Counting::kOn ? counts_.data() : nullptr);
     if (!r.result) return false;
     f.rule = r.rule;
     if (options_.trace != nullptr) {
@@ -243,7 +242,8 @@ class Engine {
       contained |= f.state == State::kSources;
     }
     if (!contained) {
-      throw RewriteLoopError(LoopKind::kCycle, pass_name(), std::move(steps), short_form(back, 160));
+      throw RewriteLoopError(LoopKind::kCycle, pass_name(), std::move(steps),
+                             short_form(back, 160));
     }
     report_enclosing(stack_[from], std::move(steps));
   }
@@ -309,9 +309,8 @@ UOp graph_rewrite(UOp root, const RuleSet& rules, const RewriteOptions& options)
 #ifdef WEFT_NO_STATISTICS  // only the benchmark that shows what counting costs
   const UOp result = Engine<Counting::kOff>(root, rules, options).run(root);
 #else
-  const UOp result = config().stats > 0
-                         ? Engine<Counting::kOn>(root, rules, options).run(root)
-                         : Engine<Counting::kOff>(root, rules, options).run(root);
+  const UOp result = config().stats > 0 ? Engine<Counting::kOn>(root, rules, options).run(root)
+                                        : Engine<Counting::kOff>(root, rules, options).run(root);
 #endif
   if (options.trace != nullptr) {
     TracePass& pass = options.trace->passes.back();
@@ -331,7 +330,8 @@ UOp run_passes(UOp root, std::span<const Pass> passes, void* context, Trace* tra
                           .trace = trace,
                           .pass = pass.name});
     const bool last = &pass == &passes.back();
-    const bool due = verify_when == Verify::kEveryPass || (verify_when == Verify::kAtTheEnd && last);
+    const bool due =
+        verify_when == Verify::kEveryPass || (verify_when == Verify::kAtTheEnd && last);
     if (due && pass.stage) verify(root, *pass.stage, pass.name);
   }
   return root;

@@ -26,7 +26,7 @@ struct RewriteOptions {
   Order order = Order::kBottomUp;
   void* context = nullptr;  // Match::context<T>() in conditions and bodies
   Gate descend = nullptr;
-  Trace* trace = nullptr;  // a pass is added to it
+  Trace* trace = nullptr;      // a pass is added to it
   std::string_view pass = {};  // its name in traces and errors; else the rule set's
 };
 

@@ -1,11 +1,11 @@
 // The text of a loop report.
 #include "rewrite/loop_error.h"
 
-#include <fmt/format.h>
-
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/error.h"
 

@@ -5,7 +5,6 @@
 // steps run again.
 #include "rewrite/matcher.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -145,8 +144,7 @@ MatchProgram::Glance MatchProgram::glance() const {
 
 class MatchProgram::Run {
  public:
-  Run(const MatchProgram& program, uint32_t decisions)
-      : program_(program), decisions_(decisions) {}
+  Run(const MatchProgram& program, uint32_t decisions) : program_(program), decisions_(decisions) {}
 
   // Nodes still to come. Not initialised: most matches end after a step or two.
   class Waiting {

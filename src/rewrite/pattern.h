@@ -9,8 +9,8 @@
 //   x.of(kFloats)                         only these dtypes
 //   (x + y).of(kFloats)
 //
-// A name that occurs twice must match the same node. Sources of commutative ops match in both orders,
-// also when a condition fails on the first.
+// A name that occurs twice must match the same node. Sources of commutative ops match in both
+// orders, also when a condition fails on the first.
 #pragma once
 
 #include <array>

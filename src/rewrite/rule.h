@@ -55,11 +55,11 @@ class Match {
   void* context_;
   const Rule* rule_;
   std::span<const UOp> rest_;
-  const Node* nodes_[kMaxNodeNames];    // not initialised
+  const Node* nodes_[kMaxNodeNames];  // not initialised
   const Node* consts_[kMaxConstNames];
 };
 
-using Body = UOp (*)(Match&);             // null: the rule does not apply
+using Body = UOp (*)(Match&);  // null: the rule does not apply
 using Condition = bool (*)(const Match&);
 
 struct Rule {

@@ -1,8 +1,7 @@
 // The index over rules, and the loop that tries them.
 #include "rewrite/rule_set.h"
 
-#include <fmt/format.h>
-
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +10,8 @@
 #include <string_view>
 #include <unordered_set>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/error.h"
 #include "ir/dtype.h"
@@ -122,7 +123,8 @@ RuleSet::Rewrite RuleSet::rewrite(UOp n, void* context, RuleCount* counts) const
     mask1 = n.src(1).src_mask();
   }
   const DTypeSet domain = set_of(operand.scalar);
-  for (const Candidate& c : index.lists[index.class_of[op0] * index.classes + index.class_of[op1]]) {
+  for (const Candidate& c :
+       index.lists[index.class_of[op0] * index.classes + index.class_of[op1]]) {
     if (!c.admits(mask0, mask1) || !(c.domain & domain) || !c.glance.admits(n)) continue;
     const uint64_t start = counting == Counting::kOn ? now_ns() : 0;
     const UOp result = programs_[c.number].apply(n, context);

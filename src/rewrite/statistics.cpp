@@ -1,18 +1,18 @@
 // One table for the process, under a lock that is taken once per rewrite of a graph.
 #include "rewrite/statistics.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <map>
 #include <mutex>
 #include <span>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/config.h"
 #include "rewrite/rule.h"
@@ -42,6 +42,7 @@ class Table {
   std::vector<RuleStatistic> list() {
     const std::lock_guard lock(mutex_);
     std::vector<RuleStatistic> out;
+    out.reserve(counts_.size());
     for (const auto& [key, count] : counts_) {
       out.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), count});
     }

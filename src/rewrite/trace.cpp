@@ -1,11 +1,11 @@
 // Traces as text and JSON.
 #include "rewrite/trace.h"
 
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "ir/print.h"
 #include "rewrite/rule.h"

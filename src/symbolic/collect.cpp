@@ -1,6 +1,5 @@
 // Sums and products in one form: terms in canonical order, equal ones merged, the constant last.
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -1,14 +1,12 @@
 // Comparisons of sums, minimum and maximum.
 //
-// a < b is brought to one form: what is positive in a - b on the left, what is negative on the right,
-// common factors gone, terms that cannot matter gone, the constant on the right (on the left when
-// nothing else is there).
-#include <cstddef>
+// a < b is brought to one form: what is positive in a - b on the left, what is negative on the
+// right, common factors gone, terms that cannot matter gone, the constant on the right (on the left
+// when nothing else is there).
 #include <cstdint>
 #include <numeric>
 #include <optional>
 #include <span>
-#include <utility>
 
 #include "ir/arena.h"
 #include "ir/bounds.h"

@@ -7,9 +7,9 @@
 //   multiples  n = c*m + rest             q = m + rest // c             r = rest % c
 //   congruent  n = c*m + rest, rest in one window w of c                q = m + w, r = rest - w*c
 //   nested     n = f*m + rest, f | c, rest in one window w of f:
-//                                         q = (m + w) // (c/f)          r = (m + w) % (c/f) * f + rest - w*f
+//                                         q = (m + w) // (c/f)          r = (m + w) % (c/f) * f +
+//                                         rest - w*f
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <optional>
@@ -88,9 +88,8 @@ std::optional<Split> by_common_factor(const LinearSum& n, int64_t c) {
 }
 
 std::optional<Split> by_multiples(const LinearSum& n, int64_t c) {
-  Parts p = partition(n, c, [&](const Term& t) {
-    return t.coefficient % c == 0 ? t.coefficient / c : 0;
-  });
+  Parts p = partition(
+      n, c, [&](const Term& t) { return t.coefficient % c == 0 ? t.coefficient / c : 0; });
   if (p.m.terms.empty() && p.m.constant == 0) return std::nullopt;
   return Split{p.m, empty_like(n), p.rest, c};
 }
@@ -122,9 +121,8 @@ std::optional<Split> by_nesting(const LinearSum& n, int64_t c) {
   std::sort(factors.rbegin(), factors.rend());
   factors.erase(std::unique(factors.begin(), factors.end()), factors.end());
   for (const int64_t f : factors) {
-    Parts p = partition(n, f, [&](const Term& t) {
-      return t.coefficient % f == 0 ? t.coefficient / f : 0;
-    });
+    Parts p = partition(
+        n, f, [&](const Term& t) { return t.coefficient % f == 0 ? t.coefficient / f : 0; });
     const std::optional<int64_t> w = window(bounds(p.rest), f);
     if (!w) continue;
     Split s{empty_like(n), p.rest, p.m, c / f, f};
@@ -162,8 +160,8 @@ UOp divide_sum(Match& m) {
   if (!s) return UOp();
   if (!s->inner) return build_sum(m.arena(), s->whole);
   const UOp inner = build_sum(m.arena(), *s->inner);
-  const UOp quotient = m.arena().make(Op::IDIV, n->dtype,
-                                      {inner, constant_like(m.arena(), n->dtype, s->divisor)});
+  const UOp quotient =
+      m.arena().make(Op::IDIV, n->dtype, {inner, constant_like(m.arena(), n->dtype, s->divisor)});
   const std::optional<LinearSum> total = add_scaled(s->whole, {n->dtype, {{quotient, 1}}, 0}, 1);
   return total ? build_sum(m.arena(), *total) : UOp();
 }
@@ -177,7 +175,8 @@ std::optional<LinearSum> without_inner_remainders(const LinearSum& n, int64_t c)
     const bool is_remainder = t.base.is(Op::MOD) && t.base.src(1).is_const();
     const int64_t d = is_remainder ? t.base.src(1).const_int() : 0;
     int64_t scaled = 0;
-    const bool drop = d > 0 && !__builtin_mul_overflow(t.coefficient, d, &scaled) && scaled % c == 0;
+    const bool drop =
+        d > 0 && !__builtin_mul_overflow(t.coefficient, d, &scaled) && scaled % c == 0;
     const std::optional<LinearSum> y = drop ? linear_sum(t.base.src(0)) : std::nullopt;
     const LinearSum term = y ? *y : LinearSum{n.dtype, {{t.base, 1}}, 0};
     const std::optional<LinearSum> next = add_scaled(out, term, t.coefficient);
@@ -193,9 +192,8 @@ UOp remainder_of_sum(Match& m) {
   const std::optional<LinearSum> n = linear_sum(m[x]);
   if (c <= 0 || !n) return UOp();
   auto remainder = [&](const LinearSum& sum, int64_t divisor) {
-    return m.arena().make(
-        Op::MOD, n->dtype,
-        {build_sum(m.arena(), sum), constant_like(m.arena(), n->dtype, divisor)});
+    return m.arena().make(Op::MOD, n->dtype,
+                          {build_sum(m.arena(), sum), constant_like(m.arena(), n->dtype, divisor)});
   };
   const std::optional<Split> s = split(*n, c);
   if (!s) {
@@ -208,7 +206,8 @@ UOp remainder_of_sum(Match& m) {
   return total ? build_sum(m.arena(), *total) : UOp();
 }
 
-// ------------------------------------------------------------------- divisors that are not constant
+// ------------------------------------------------------------------- divisors that are not
+// constant
 
 // Whether 0 <= n < d is known.
 bool is_below(const LinearSum& n, UOp d) {

@@ -21,17 +21,17 @@ using namespace names;
 // ones are left to the device.
 constexpr OpSet kUnaryOps = {Op::CAST, Op::BITCAST, Op::NEG,   Op::NOT,  Op::RECIP,
                              Op::SQRT, Op::TRUNC,   Op::FLOOR, Op::CEIL, Op::ROUND};
-constexpr OpSet kBinaryOps = {Op::ADD,  Op::SUB,  Op::MUL,   Op::FDIV,  Op::IDIV,  Op::MOD,
-                              Op::CDIV, Op::CMOD, Op::MAX,   Op::MIN,   Op::AND,   Op::OR,
-                              Op::XOR,  Op::SHL,  Op::SHR,   Op::CMPLT, Op::CMPEQ, Op::CMPNE,
-                              Op::THREEFRY};
+constexpr OpSet kBinaryOps = {Op::ADD,   Op::SUB,   Op::MUL,   Op::FDIV,    Op::IDIV,
+                              Op::MOD,   Op::CDIV,  Op::CMOD,  Op::MAX,     Op::MIN,
+                              Op::AND,   Op::OR,    Op::XOR,   Op::SHL,     Op::SHR,
+                              Op::CMPLT, Op::CMPEQ, Op::CMPNE, Op::THREEFRY};
 
 UOp fold_constants(Match& m) {
   const UOp n = m.root();
   std::array<uint64_t, 3> values{};
   for (size_t i = 0; i < n.src_count(); i++) values[i] = n.src(i).bits();
-  const std::optional<uint64_t> bits = evaluate_scalar(
-      n.op(), n.src(0).dtype(), n.dtype(), std::span(values.data(), n.src_count()));
+  const std::optional<uint64_t> bits =
+      evaluate_scalar(n.op(), n.src(0).dtype(), n.dtype(), std::span(values.data(), n.src_count()));
   if (!bits) return UOp();  // exact arithmetic overflows
   return m.arena().make(Op::CONST, n.dtype(), {}, Arg::bits(*bits));
 }

@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "ir/arena.h"
@@ -132,8 +130,12 @@ Interval bounds(const LinearSum& sum) {
     no_hi |= hi >= Interval::kHigh;
   }
   // An end that left 64 bits stays "no bound", even if a later term would bring it back.
-  return {no_lo ? Interval::kLow : lo >= Interval::kHigh ? Interval::kHigh : int64_t(lo),
-          no_hi ? Interval::kHigh : hi <= Interval::kLow ? Interval::kLow : int64_t(hi)};
+  return {no_lo                   ? Interval::kLow
+          : lo >= Interval::kHigh ? Interval::kHigh
+                                  : int64_t(lo),
+          no_hi                  ? Interval::kHigh
+          : hi <= Interval::kLow ? Interval::kLow
+                                 : int64_t(hi)};
 }
 
 std::optional<LinearSum> add_scaled(const LinearSum& a, const LinearSum& b, int64_t scale) {

@@ -24,7 +24,8 @@ struct LinearSum {
 // n as a sum, or empty when it is too long or its coefficients leave 64 bits. n is of dtype index.
 std::optional<LinearSum> linear_sum(UOp n);
 
-// The canonical node of a sum: ((t1 + t2) + t3) + constant, each term base*coefficient; 0 when empty.
+// The canonical node of a sum: ((t1 + t2) + t3) + constant, each term base*coefficient; 0 when
+// empty.
 UOp build_sum(Arena& arena, const LinearSum& sum);
 
 // Values that the sum can take.

@@ -16,8 +16,8 @@ namespace {
 
 std::vector<RuleTable> ungated_tables() {
   std::vector<RuleTable> all;
-  for (const auto& subject : {fold_tables(), identity_tables(), collect_tables(), divmod_tables(),
-                              compare_tables()}) {
+  for (const auto& subject :
+       {fold_tables(), identity_tables(), collect_tables(), divmod_tables(), compare_tables()}) {
     all.insert(all.end(), subject.begin(), subject.end());
   }
   return all;
@@ -32,13 +32,13 @@ std::vector<RuleTable> symbolic_tables() {
 }
 
 const RuleSet& ungated_rules() {
-  static const RuleSet rules("ungated", ungated_tables());
-  return rules;
+  static const RuleSet kRules("ungated", ungated_tables());
+  return kRules;
 }
 
 const RuleSet& symbolic_rules() {
-  static const RuleSet rules("symbolic", symbolic_tables());
-  return rules;
+  static const RuleSet kRules("symbolic", symbolic_tables());
+  return kRules;
 }
 
 UOp simplify(UOp root, Trace* trace) {

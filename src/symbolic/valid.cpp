@@ -47,7 +47,8 @@ std::optional<Clause> clause_of(UOp n, Gated gate) {
     if (a.is_const() == b.is_const()) return std::nullopt;
     const int64_t c = a.is_const() ? a.const_int() : b.const_int();
     if (c == Interval::kLow || c == Interval::kHigh) return std::nullopt;
-    if (b.is_const()) return Clause{a, holds ? Interval{Interval::kLow, c - 1} : Interval{c, Interval::kHigh}};
+    if (b.is_const())
+      return Clause{a, holds ? Interval{Interval::kLow, c - 1} : Interval{c, Interval::kHigh}};
     return Clause{b, holds ? Interval{c + 1, Interval::kHigh} : Interval{Interval::kLow, c}};
   }
   const bool is_equal = (n.is(Op::CMPEQ) && holds) || (n.is(Op::CMPNE) && !holds);
@@ -70,8 +71,8 @@ std::vector<Clause> clauses_of(UOp condition, Gated gate) {
       todo.push_back(n.src(1));
       todo.push_back(n.src(0));
     } else if (const std::optional<Clause> c = clause_of(n, gate)) {
-      const auto known = std::find_if(out.begin(), out.end(),
-                                      [&](const Clause& o) { return o.node == c->node; });
+      const auto known =
+          std::find_if(out.begin(), out.end(), [&](const Clause& o) { return o.node == c->node; });
       if (known == out.end()) {
         out.push_back(*c);
       } else {

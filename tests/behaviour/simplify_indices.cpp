@@ -1,9 +1,9 @@
 // What the simplifier makes of the index arithmetic that tensors produce.
-#include <gtest/gtest.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "ir/arena.h"
 #include "ir/build.h"
@@ -78,7 +78,7 @@ TEST_F(Simplify, DivisionIsTotal) {
   EXPECT_EQ(text(x % 0), "x");
   EXPECT_EQ(text(x / -1), "x*-1");
   EXPECT_EQ(text(x / -4), "x*-1//4");
-  EXPECT_EQ(text(x / x), "x//x");   // x may be 0, and 0 // 0 is 0
+  EXPECT_EQ(text(x / x), "x//x");  // x may be 0, and 0 // 0 is 0
   EXPECT_EQ(text(n / n), "1");
   EXPECT_EQ(text(x % x), "0");
 }
@@ -116,8 +116,7 @@ TEST_F(Simplify, GatesNarrowWhatIsBehindThem) {
   EXPECT_EQ(text(where(i < 4, i % 4, i / 4)), "where(r0 < 4, r0, 1)");
   EXPECT_EQ(text(where((i < 4) & (j < 8), (i + j) / 11, index_const(a, 7))),
             "where((r0 < 4) & (r1 < 8), 0, 7)");
-  EXPECT_EQ(text(where(x < 0, index_const(a, 0), max(x, index_const(a, 0)))),
-            "where(x < 0, 0, x)");
+  EXPECT_EQ(text(where(x < 0, index_const(a, 0), max(x, index_const(a, 0)))), "where(x < 0, 0, x)");
   EXPECT_EQ(text(where(i < 4, where(i < 6, i, j), k)), "where(r0 < 4, r0, r2)");
   EXPECT_EQ(text((x < 4) & ((x < 3) | (x < 9))), "x < 4");
   const UOp p = define_global(a, dtypes::float32, 64, 0);
@@ -136,7 +135,7 @@ TEST_F(Simplify, AGateSaysNothingAboutAnotherLoop) {
 TEST_F(Simplify, MachineIntegersWrap) {
   const UOp v = variable(a, "v", -100, 100, dtypes::int8);
   EXPECT_EQ(text((v + 100) + 100), "v + -56");
-  EXPECT_EQ(text((v * 4) / 4), "v*4//4");       // v*4 may wrap
+  EXPECT_EQ(text((v * 4) / 4), "v*4//4");  // v*4 may wrap
   EXPECT_EQ(text((v + 100) < 100), "v + 100 < 100");
   EXPECT_EQ(text(v - v), "0");
   EXPECT_EQ(text(v / -1), "neg(v)");

@@ -1,10 +1,10 @@
-// A random expression means the same after simplifying, simplifying it again changes nothing, and no
-// node ever leaves its bounds.
-#include <fmt/format.h>
-
+// A random expression means the same after simplifying, simplifying it again changes nothing, and
+// no node ever leaves its bounds.
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
+
+#include <fmt/format.h>
 
 #include "ir/arena.h"
 #include "ir/bounds.h"
@@ -41,9 +41,9 @@ void fuzz_one(weft::fuzz::Choices& choices) {
   const UOp before = generator.any();
   const UOp after = simplify(before);
   auto fail = [&](const std::string& why) {
-    throw std::runtime_error(
-        fmt::format("{}\nbefore: {}\nafter:  {}\n{}", why, short_form(before, 2000),
-                    short_form(after, 2000), print(before)));
+    throw std::runtime_error(fmt::format("{}\nbefore: {}\nafter:  {}\n{}", why,
+                                         short_form(before, 2000), short_form(after, 2000),
+                                         print(before)));
   };
   if (after.dtype() != before.dtype()) fail("simplifying changed the dtype");
   if (const UOp again = simplify(after); again != after) {

@@ -25,10 +25,9 @@ class RandomExpression {
   RandomExpression(Arena& arena, Choices& choices) : arena_(arena), choices_(choices) {
     for (int i = 0; i < 4; i++) {
       const int64_t lo = choices.one_in(3) ? choices.between(-20, 5) : 0;
-      index_leaves_.push_back(
-          choices.one_in(2)
-              ? range(arena, choices.between(1, 24), i)
-              : variable(arena, "v" + std::to_string(i), lo, lo + choices.between(0, 40)));
+      index_leaves_.push_back(choices.one_in(2) ? range(arena, choices.between(1, 24), i)
+                                                : variable(arena, "v" + std::to_string(i), lo,
+                                                           lo + choices.between(0, 40)));
     }
   }
 
@@ -65,8 +64,9 @@ class RandomExpression {
       case 11: return choices_.one_in(2) ? max(a, index(depth - 1)) : min(a, index(depth - 1));
       case 12: return where(boolean(depth - 1), a, index(depth - 1));
       default:
-        return choices_.one_in(2) ? -a
-                                  : binary(choices_.one_in(2) ? Op::CDIV : Op::CMOD, a, divisor(depth));
+        return choices_.one_in(2)
+                   ? -a
+                   : binary(choices_.one_in(2) ? Op::CDIV : Op::CMOD, a, divisor(depth));
     }
   }
 
@@ -93,11 +93,12 @@ class RandomExpression {
   UOp integer(DType type, int depth) {
     if (depth == 0 || choices_.one_in(8)) {
       if (choices_.one_in(3)) return constant_bits(arena_, type, bits_of_int(type, small()));
-      if (choices_.one_in(3)) return cast(index_leaves_[choices_.below(index_leaves_.size())], type);
+      if (choices_.one_in(3))
+        return cast(index_leaves_[choices_.below(index_leaves_.size())], type);
       const int64_t lo = type.is_unsigned() ? 0 : -choices_.between(0, 3) * 30;
       return variable(arena_, "m" + std::to_string(-lo), lo, lo + 100, type);
     }
-    constexpr std::array ops = {Op::ADD, Op::ADD, Op::SUB,  Op::MUL,  Op::MUL, Op::IDIV,
+    constexpr std::array ops = {Op::ADD, Op::ADD,  Op::SUB,  Op::MUL, Op::MUL, Op::IDIV,
                                 Op::MOD, Op::CDIV, Op::CMOD, Op::MAX, Op::MIN, Op::AND,
                                 Op::OR,  Op::XOR,  Op::SHL,  Op::SHR};
     const UOp a = integer(type, depth - 1);
@@ -130,7 +131,8 @@ class RandomExpression {
       total *= shape.back();
     }
     std::vector<UOp> at;
-    for (size_t i = 0; i < shape.size(); i++) at.push_back(range(arena_, shape[i], int64_t(10 + i)));
+    for (size_t i = 0; i < shape.size(); i++)
+      at.push_back(range(arena_, shape[i], int64_t(10 + i)));
     for (int step = 0; step < 3; step++) {
       // flatten row-major, then split into another shape of as many elements
       UOp flat = index_const(arena_, 0);
@@ -162,14 +164,17 @@ class RandomExpression {
   }
 
  private:
-  int64_t small() { return choices_.one_in(4) ? choices_.between(-300, 300) : choices_.between(-3, 9); }
+  int64_t small() {
+    return choices_.one_in(4) ? choices_.between(-300, 300) : choices_.between(-3, 9);
+  }
   DType random_int() {
     constexpr std::array types = {dtypes::int8,  dtypes::int16,  dtypes::int32,  dtypes::int64,
                                   dtypes::uint8, dtypes::uint16, dtypes::uint32, dtypes::uint64};
     return types[choices_.below(types.size())];
   }
   DType random_float() {
-    constexpr std::array types = {dtypes::float32, dtypes::float64, dtypes::float16, dtypes::bfloat16};
+    constexpr std::array types = {dtypes::float32, dtypes::float64, dtypes::float16,
+                                  dtypes::bfloat16};
     return types[choices_.below(types.size())];
   }
   UOp divisor(int depth) {
@@ -196,8 +201,8 @@ class Point {
     const std::string key = leaf.is(Op::RANGE) ? "r" + std::to_string(leaf.range_id())
                                                : std::string(leaf.name()) + leaf.dtype().name();
     const Interval i = bounds(leaf);
-    const int64_t v = choices_.one_in(3) ? (choices_.one_in(2) ? i.lo : i.hi)
-                                         : choices_.between(i.lo, i.hi);
+    const int64_t v =
+        choices_.one_in(3) ? (choices_.one_in(2) ? i.lo : i.hi) : choices_.between(i.lo, i.hi);
     // one variable may stand with several bounds: a value once given stays
     const auto [at, fresh] = values_.emplace(key, v);
     return uint64_t(at->second);

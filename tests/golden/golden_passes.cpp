@@ -1,7 +1,5 @@
-// Golden tests: tests/golden/<pass>/<case>.txt holds a graph, a line `---`, and what the pass makes of
-// it. WEFT_UPDATE_GOLDEN=1 writes the second part anew.
-#include <gtest/gtest.h>
-
+// Golden tests: tests/golden/<pass>/<case>.txt holds a graph, a line `---`, and what the pass makes
+// of it. WEFT_UPDATE_GOLDEN=1 writes the second part anew.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +8,8 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "ir/arena.h"
 #include "ir/parse.h"
@@ -31,7 +31,8 @@ std::vector<std::filesystem::path> cases() {
   std::vector<std::filesystem::path> out;
   for (const auto& [name, pass] : passes()) {
     const auto folder = std::filesystem::path(WEFT_SOURCE_DIR) / "tests/golden" / name;
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) out.push_back(entry.path());
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+      out.push_back(entry.path());
   }
   return out;
 }

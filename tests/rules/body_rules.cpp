@@ -54,7 +54,7 @@ class Generator {
   bool one_in(int64_t n) { return number(1, n) == 1; }
   // A constant of the graph: in [low, high], or now and then one that overflows soon.
   int64_t constant(int64_t low, int64_t high) {
-    if (constants_ == Constants::kSmall || !one_in(12)) return number(low, high);
+    if (constants_ == Constants::kSmall || !one_in(8)) return number(low, high);
     const int64_t power = int64_t(1) << number(31, 62);
     const int64_t magnitude =
         one_in(3) ? std::numeric_limits<int64_t>::max() - number(0, 3) : power + number(-3, 3);
@@ -316,6 +316,17 @@ std::string test_name(const testing::TestParamInfo<Property>& info) {
   return name;
 }
 INSTANTIATE_TEST_SUITE_P(Symbolic, BodyRule, testing::ValuesIn(kProperties), test_name);
+
+// 27 - (-1)*c does not fit: the sum must be left alone.
+TEST(BodyRules, ARemainderByAlmostTwoToThe63DoesNotWrap) {
+  Arena arena;
+  const UOp below_zero = min(range(arena, 3, 0) - 31, index_const(arena, -9)) + 27;
+  const UOp root = below_zero % (std::numeric_limits<int64_t>::max() - 3);
+  Random random(std::hash<std::string_view>()("remainder-of-sum"));
+  for (const RuleSet& rules : {alone("remainder-of-sum"), alone("divide-sum"), symbolic_rules()}) {
+    EXPECT_EQ(check_steps(root, rules, "remainder-of-sum", 12, random).fault, "");
+  }
+}
 
 // A check that finds nothing is worth nothing.
 TEST(BodyRules, AWrongBodyIsFound) {

@@ -1,11 +1,11 @@
 // Nodes are interned, numbered, imported and hashed.
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <cstdint>
 #include <memory>
 #include <thread>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "ir/arena.h"
 #include "ir/build.h"
@@ -75,7 +75,8 @@ TEST(Arena, ImportCopiesAGraphOnce) {
   Arena a, b;
   const UOp x = variable(a, "n", 1, 9);
   const int64_t order[] = {1, 0};
-  const UOp view = permute(reshape(buffer(a, dtypes::float32, 6, "REF", 4), std::vector<Dim>{2, 3}), order);
+  const UOp view =
+      permute(reshape(buffer(a, dtypes::float32, 6, "REF", 4), std::vector<Dim>{2, 3}), order);
   const UOp root = sink(x * 3 + 1, view);
   const UOp copy = import_graph(b, root);
   EXPECT_EQ(&copy.arena(), &b);

@@ -1,10 +1,10 @@
 // Bounds of + - * by constants, min, max, and // and % by positive constants are exact; all others
 // hold (the fuzz program checks that on every expression it makes).
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+
+#include <gtest/gtest.h>
 
 #include "ir/arena.h"
 #include "ir/bounds.h"

@@ -1,8 +1,4 @@
 // The pattern language, the two orders, gates, contexts, traces and pass lists.
-#include "rewrite/graph_rewrite.h"
-
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -11,12 +7,15 @@
 #include <thread>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "base/config.h"
 #include "base/error.h"
 #include "ir/arena.h"
 #include "ir/build.h"
 #include "ir/print.h"
 #include "ir/walk.h"
+#include "rewrite/graph_rewrite.h"
 #include "rewrite/rule_set.h"
 #include "rewrite/statistics.h"
 #include "symbolic/simplify.h"
@@ -27,7 +26,8 @@ namespace {
 using namespace names;
 
 template <size_t n>
-UOp run(UOp root, const Rule (&rules)[n], RewriteOptions options = {}, DTypeSet domain = kAnyDType) {
+UOp run(UOp root, const Rule (&rules)[n], RewriteOptions options = {},
+        DTypeSet domain = kAnyDType) {
   const RuleTable tables[] = {{"test", domain, rules}};
   return graph_rewrite(root, RuleSet("test", tables), options);
 }
@@ -49,8 +49,9 @@ TEST_F(Patterns, CommutativeSourcesMatchInBothOrders) {
 TEST_F(Patterns, AFailingConditionTriesTheOtherOrder) {
   static constexpr Rule rules[] = {rule("pick", x * c0 + y * c1, y).when(c0 > c1)};
   EXPECT_EQ(run(i * 2 + j * 5, rules), i);  // only x = j, c0 = 5 satisfies c0 > c1
-  static constexpr Rule by_test[] = {
-      rule("pick", x * c0 + y * c1, y).when([](const Match& m) { return m[c0].const_int() > m[c1].const_int(); })};
+  static constexpr Rule by_test[] = {rule("pick", x * c0 + y * c1, y).when([](const Match& m) {
+    return m[c0].const_int() > m[c1].const_int();
+  })};
   EXPECT_EQ(run(i * 2 + j * 5, by_test), i);
 }
 
@@ -77,8 +78,10 @@ TEST_F(Patterns, Alternatives) {
   // what only one alternative binds is not bound by the whole
   static_assert((either(x, y).binds & ~uint32_t(0)) == 0);
   // the second alternative is tried when the condition refuses the first
-  static constexpr Rule again[] = {rule("again", op(Op::NEG, either(x + y, y + x)), x)
-                                       .when([](const Match& m) { return m[x].is_const(); })};
+  static constexpr Rule again[] = {
+      rule("again", op(Op::NEG, either(x + y, y + x)), x).when([](const Match& m) {
+        return m[x].is_const();
+      })};
   EXPECT_EQ(run(-(i + num(3)), again), num(3));
 }
 
@@ -103,7 +106,10 @@ TEST_F(Patterns, AnyNumberOfSources) {
 
 TEST_F(Patterns, OpSetsDTypeSetsAndNamedNodes) {
   static constexpr Rule rules[] = {rule("either-op", as(w, op({Op::ADD, Op::MUL}, x, c0)), w - x)};
-  EXPECT_EQ(run(i + 3, rules, {.order = Order::kTopDown, .descend = [](UOp, void*) { return false; }}).op(), Op::SUB);
+  EXPECT_EQ(
+      run(i + 3, rules, {.order = Order::kTopDown, .descend = [](UOp, void*) { return false; }})
+          .op(),
+      Op::SUB);
   static constexpr Rule floats[] = {rule("floats", x.of(kFloats) + y, x)};
   const UOp f = cast(i, dtypes::float32);
   EXPECT_EQ(run(f + f, floats), f);
@@ -227,7 +233,8 @@ TEST_F(Engine, PassesRunInOrderAndAreRecorded) {
 }
 
 TEST_F(Engine, StatisticsCountWhatWasTriedAndFired) {
-  static constexpr Rule rules[] = {rule("stat-one", x * 1, x), rule("stat-two", x * c0, x).when(c0 > 5)};
+  static constexpr Rule rules[] = {rule("stat-one", x * 1, x),
+                                   rule("stat-two", x * c0, x).when(c0 > 5)};
   const int before = config().stats;
   reset_rule_statistics();
   run(sink(i * 1, j * 3), rules);

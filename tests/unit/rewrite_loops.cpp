@@ -1,11 +1,11 @@
 // Rules that never come to rest are stopped soon and reported as the loop that they are.
-#include <gtest/gtest.h>
-#include <sys/resource.h>
-
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "ir/arena.h"
 #include "ir/build.h"
@@ -103,7 +103,8 @@ TEST_P(Loops, GrowthThatDoublesEachTime) {
 TEST_P(Loops, AreFoundInALargeGraphToo) {
   static constexpr Rule rules[] = {rule("down", -(x + c0), -(x + fold(c0 + 1)) * 2)};
   UOp n = i;
-  for (int64_t d = 0; d < 100'000; d++) n = a.make(Op::MUL, dtypes::index, {n, index_const(a, 7 + d % 5)});
+  for (int64_t d = 0; d < 100'000; d++)
+    n = a.make(Op::MUL, dtypes::index, {n, index_const(a, 7 + d % 5)});
   const RewriteLoopError e = caught(sink(n, -(i + 100)), rules, GetParam());
   EXPECT_EQ(e.kind(), LoopKind::kGrowth);
 }

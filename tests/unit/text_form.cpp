@@ -1,8 +1,8 @@
 // Graphs as text: exact and back, short, and drawn.
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "ir/arena.h"
