@@ -38,7 +38,7 @@ Division divide(DType type, uint64_t a, uint64_t b, bool floor) {
   const auto x = int64_t(a), y = int64_t(b);
   if (y == -1) return {bits_of_uint(type, uint64_t(0) - a), 0};
   const int64_t q = floor ? floor_div(x, y) : x / y;
-  return {uint64_t(q), uint64_t(x - q * y)};
+  return {uint64_t(q), a - uint64_t(q) * b};  // the product may leave 64 bits, the difference not
 }
 
 Bits shift(DType type, Op op, uint64_t a, uint64_t b) {
