@@ -28,7 +28,8 @@ constexpr uint64_t kPointerMask = (uint64_t(1) << 48) - 1;
 constexpr size_t kHugePage = size_t(2) << 20;
 constexpr size_t kLineSlots = 8, kLineIds = 4;  // a line of 8 slots serves 4 ids: half full
 constexpr size_t kFirstLines = 32;
-constexpr uint32_t kLeaf = UINT32_MAX;  // "largest id of a source" where there is none
+constexpr int64_t kMostId = (int64_t(1) << 56) - 1;  // what an argument word has room for
+constexpr uint32_t kLeaf = UINT32_MAX;               // "largest id of a source" where there is none
 constexpr size_t kLargestRegion = size_t(64) << 20;
 
 const Node* node_of(uint64_t slot) {
@@ -162,6 +163,7 @@ uint64_t Arena::arg_word(Op op, const Arg& arg) {
   const size_t bytes = sizeof(Payload) + arg.bytes.size();
   payload_memory_.push_back(std::make_unique<std::byte[]>(bytes));
   payload_bytes_ += bytes;
+  node_bytes_ += bytes;
   std::byte* memory = payload_memory_.back().get();
   new (memory) Payload{hash_bytes(arg.bytes), arg.bytes.size()};
   auto* content = reinterpret_cast<char*>(memory + sizeof(Payload));
@@ -174,7 +176,12 @@ void Arena::note_definition(Op op, uint64_t arg) {
   const ArgKind kind = info(op).arg;
   if (kind != ArgKind::Int && kind != ArgKind::Range) return;
   const int64_t id = kind == ArgKind::Int ? int64_t(arg) : int64_t(arg & ((uint64_t(1) << 56) - 1));
-  last_definition_ = std::max(last_definition_, id);
+  if (id < kMostId) last_definition_ = std::max(last_definition_, id);
+}
+
+int64_t Arena::fresh_id() {
+  if (last_definition_ + 1 >= kMostId) throw InternalError("the arena has no more ids to give");
+  return ++last_definition_;
 }
 
 std::string_view Arena::payload_bytes(uint64_t word) {
@@ -232,6 +239,7 @@ uint64_t* Arena::find(uint64_t hash, uint32_t largest, Op op, DType dtype,
 
 void* Arena::allocate_node(size_t bytes) {
   if (bytes > size_t(block_end_ - at_)) open_block(bytes);
+  node_bytes_ += bytes;
   std::byte* memory = std::exchange(at_, at_ + bytes);
   blocks_.back()->end = at_;
   return memory;
@@ -269,8 +277,8 @@ std::byte* Arena::take_blocks(size_t bytes) {
 }
 
 void Arena::grow_lines() {
+  if (count_ >= UINT32_MAX - 1) throw Error("[arena] a graph has at most 4294967294 nodes");
   const size_t slots = lines_.size() * 2;
-  lines_ = ZeroedArray();  // the old ones go first: the nodes say what was in them
   lines_ = ZeroedArray(slots);
   spill_.clear_words();
   spilled_ = 0;

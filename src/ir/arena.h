@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/zeroed_array.h"  // IWYU pragma: export
-#include "ir/node.h"  // IWYU pragma: export
+#include "ir/node.h"            // IWYU pragma: export
 
 namespace weft {
 
@@ -66,11 +66,12 @@ class Arena : public std::enable_shared_from_this<Arena> {
   }
 
   // A fresh id for a definition or range: larger than every id that this arena has seen or given.
-  int64_t fresh_id() { return ++last_definition_; }
+  int64_t fresh_id();
 
-  size_t size() const { return count_; }  // nodes made
-  size_t bytes() const;                   // memory of nodes, arguments and the table
-  size_t side_table_bytes() const;        // memory of facts and walk tables
+  size_t size() const { return count_; }             // nodes made
+  size_t node_bytes() const { return node_bytes_; }  // memory of nodes and arguments alone
+  size_t bytes() const;                              // memory of nodes, arguments and the table
+  size_t side_table_bytes() const;                   // memory of facts and walk tables
 
   // The facts of type T (T::kSlot says where), made at first use.
   template <class T>
@@ -136,6 +137,7 @@ class Arena : public std::enable_shared_from_this<Arena> {
   std::unordered_set<std::string_view> payloads_;
   std::vector<std::unique_ptr<std::byte[]>> payload_memory_;
   size_t payload_bytes_ = 0;
+  size_t node_bytes_ = 0;
   int64_t last_definition_ = 0;
 
   std::array<std::unique_ptr<Facts>, size_t(FactSlot::kCount)> facts_;

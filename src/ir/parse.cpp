@@ -96,7 +96,10 @@ class LineParser {
         out += text_[at_++];
       } else if (text_.substr(at_).starts_with("\\x") && at_ + 4 <= text_.size()) {
         unsigned code = 0;
-        std::from_chars(text_.data() + at_ + 2, text_.data() + at_ + 4, code, 16);
+        const char* last = text_.data() + at_ + 4;
+        if (std::from_chars(text_.data() + at_ + 2, last, code, 16).ptr != last) {
+          fail("two hexadecimal digits after '\\x'");
+        }
         out += char(code);
         at_ += 4;
       } else {
@@ -152,7 +155,12 @@ UOp parse_node(Arena& arena, LineParser& line, Op op, DType dtype, const std::ve
     case ArgKind::Int: return make(Arg::integer(line.integer()));
     case ArgKind::Name: return make(Arg::name(line.quoted()));
     case ArgKind::Range: {
+      const size_t start = line.position();
       const int64_t id = line.integer(":");
+      if (id < 0 || id >= int64_t(1) << 56) {
+        line.back_to(start);
+        line.fail("a range id from 0 to 2^56 - 1");
+      }
       line.expect(":");
       return make(Arg::range(id, line.named("an axis type", parse_axis_type)));
     }

@@ -232,7 +232,11 @@ uint64_t bitcast(DType from, DType to, uint64_t bits) {
 
 std::optional<uint64_t> evaluate_scalar(Op op, DType type, DType result,
                                         std::span<const uint64_t> operands) {
-  if (op == Op::CAST) return cast(type, result, operands[0]);
+  if (op == Op::CAST) {
+    // index is exact: what 64 signed bits do not hold has no value
+    const bool too_large = result.is_index() && type.is_unsigned() && int64_t(operands[0]) < 0;
+    return too_large ? Bits() : Bits(cast(type, result, operands[0]));
+  }
   if (op == Op::BITCAST) return bitcast(type, result, operands[0]);
   if (op == Op::WHERE) return operands[0] != 0 ? operands[1] : operands[2];
   if (type.is_float()) return evaluate_float(op, type, operands);

@@ -36,6 +36,9 @@ Found check_variable(UOp n) {
   if (!n.dtype().is_int() || n.dtype().is_vector() || n.dtype().is_pointer()) {
     return bad_dtype("{} has dtype {}; allowed are integers", n.name(), n.dtype().name());
   }
+  if (n.name().starts_with('$')) {  // the simplifier's own stand-ins
+    return bad_structure("{} starts with $; such names are kept for weft", n.name());
+  }
   for (UOp bound : n.srcs()) {
     if (!bound.is_const()) {
       return bad_structure("{} has {} for a bound; allowed are constants", n.name(),

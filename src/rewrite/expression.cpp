@@ -98,7 +98,7 @@ class Expression {
  private:
   UOp build_op(const Cell& c, DType type) {
     std::array<UOp, kMaxArity> srcs;
-    const DType operand = yields_bool(c.op) ? operand_type(at_, c.arity, type) : type;
+    const DType operand = yields_bool(c.op) ? operand_type(at_, c.arity) : type;
     for (size_t i = 0; i < c.arity; i++) {
       const bool is_condition = c.op == Op::WHERE && i == 0;
       srcs[i] = build(is_condition ? dtypes::bool_.vec(type.lanes) : operand);
@@ -108,7 +108,7 @@ class Expression {
   }
 
   // The dtype of the first name below a comparison; else that of the operands of the node matched.
-  DType operand_type(const Cell* first, int arity, DType) const {
+  DType operand_type(const Cell* first, int arity) const {
     const Cell* at = first;
     for (int i = 0; i < arity; i++, at = skip(at)) {
       const DType t = type_of(at, dtypes::void_);

@@ -7,7 +7,6 @@
 // of rules; a stack of waiting frames that outgrows the nodes of the graph is growth without end.
 #include "rewrite/graph_rewrite.h"
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -19,10 +18,12 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/config.h"
 #include "ir/arena.h"
 #include "ir/node.h"
 #include "ir/print.h"
+#include "ir/shape.h"
 #include "ir/spec.h"
 #include "ir/walk.h"
 #include "rewrite/loop_error.h"
@@ -36,9 +37,9 @@ namespace {
 
 using Counting = RuleSet::Counting;
 
-// Waiting frames, and nodes made, that are allowed beyond what the size of the graph explains.
+// Waiting frames, and bytes of nodes, that are allowed beyond what the size of the graph explains.
 constexpr size_t kFreeDepth = 10'000, kDepthPerNode = 2;
-constexpr size_t kFreeNodes = 1'000'000, kNodesPerNode = 64;
+constexpr size_t kFreeBytes = size_t(64) << 20, kBytesPerNode = 4096;
 
 enum class State : uint8_t { kStart, kSources, kWaiting };
 
@@ -61,9 +62,16 @@ class Engine {
         options_(options),
         arena_(root.arena()),
         first_new_(uint32_t(arena_.size())),
+        bytes_before_(arena_.node_bytes()),
         memo_(arena_),
         sighted_(arena_) {
     if constexpr (counting == Counting::kOn) counts_.resize(rules.rules().size());
+  }
+
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine() {  // also when a loop was found: then one wants the counts most
+    if constexpr (counting == Counting::kOn) add_rule_counts(rules_.rules(), counts_);
   }
 
   UOp run(UOp root) {
@@ -74,7 +82,6 @@ class Engine {
     } else {
       while (!stack_.empty()) top_down();
     }
-    if constexpr (counting == Counting::kOn) add_rule_counts(rules_.rules(), counts_);
     return memo_.get(root);
   }
 
@@ -164,7 +171,7 @@ class Engine {
   bool fire(Frame& f) {
     const RuleSet::Rewrite r = rules_.rewrite<counting>(
         f.now, options_.context, counting == Counting::kOn ? counts_.data() : nullptr);
-    if (!r.result) return false;
+    if (!r.result || !keeps_shape(f.now, r.result)) return false;
     f.rule = r.rule;
     if (options_.trace != nullptr) {
       options_.trace->passes.back().steps.push_back({f.now, r.result, r.rule});
@@ -180,6 +187,13 @@ class Engine {
     return true;
   }
 
+  // Nothing of dtype index has a shape: what is simplified most is not looked at.
+  bool keeps_shape(UOp before, UOp after) const {
+    if (options_.shapes == Shapes::kMayChange || before.dtype().is_index()) return true;
+    const Shape a = shape_of(before), b = shape_of(after);
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
+
   void wait_for(Frame& f, UOp next) {
     f.state = State::kWaiting;
     f.next = next;
@@ -188,7 +202,7 @@ class Engine {
     if (const UOp known = settled(next)) return finish(f, known);
     if (memo_.number(next) == kOnItsWay) report_loop(next);
     if (waiting_ > kFreeDepth + kDepthPerNode * seen_ ||
-        arena_.size() - first_new_ > kFreeNodes + kNodesPerNode * seen_) {
+        arena_.node_bytes() - bytes_before_ > kFreeBytes + kBytesPerNode * seen_) {
       report_growth();
     }
     push(next);
@@ -285,6 +299,7 @@ class Engine {
   const RewriteOptions& options_;
   Arena& arena_;
   uint32_t first_new_;  // nodes from this id on were made by this rewrite
+  size_t bytes_before_;
   NodeMap memo_;
   NodeMap sighted_;
   std::vector<Frame> stack_;
@@ -293,12 +308,6 @@ class Engine {
   size_t seen_ = 0;     // nodes from before, so far
   size_t waiting_ = 0;  // frames that wait
 };
-
-uint64_t now_ns() {
-  return uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                      std::chrono::steady_clock::now().time_since_epoch())
-                      .count());
-}
 
 }  // namespace
 

@@ -22,10 +22,15 @@ enum class Order : uint8_t {
 // Whether to go on to the sources of a node; the rules still see the node itself.
 using Gate = bool (*)(UOp n, void* context);
 
+// Whether a rule may replace a tensor by one of another shape. Where it may not, such a match does
+// not count.
+enum class Shapes : uint8_t { kMayChange, kKept };
+
 struct RewriteOptions {
   Order order = Order::kBottomUp;
   void* context = nullptr;  // Match::context<T>() in conditions and bodies
   Gate descend = nullptr;
+  Shapes shapes = Shapes::kMayChange;
   Trace* trace = nullptr;      // a pass is added to it
   std::string_view pass = {};  // its name in traces and errors; else the rule set's
 };
@@ -45,8 +50,14 @@ struct Pass {
 
 enum class Verify : uint8_t { kNever, kEveryPass, kAtTheEnd };
 
+#ifdef WEFT_VERIFY_PASSES  // builds for development and sanitizers
+inline constexpr Verify kVerifyByDefault = Verify::kEveryPass;
+#else
+inline constexpr Verify kVerifyByDefault = Verify::kAtTheEnd;
+#endif
+
 // The passes in order, each recorded in `trace` if there is one.
 UOp run_passes(UOp root, std::span<const Pass> passes, void* context = nullptr,
-               Trace* trace = nullptr, Verify verify_when = Verify::kAtTheEnd);
+               Trace* trace = nullptr, Verify verify_when = kVerifyByDefault);
 
 }  // namespace weft

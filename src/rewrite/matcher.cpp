@@ -44,15 +44,15 @@ uint64_t ops_of(const Pattern& p, size_t at) {
 
 MatchProgram::MatchProgram(const Rule& rule) : rule_(&rule) {
   compile(rule.lhs, 0);
-  emit({kAll, 0, Do::kDone, {}, kNoSlot, 0, false, false, 0});
+  emit({0, Do::kDone, {}, kNoSlot, 0, false, false, 0});
 }
 
 // Emits the steps of the subtree at `at`; returns the cell after it.
 size_t MatchProgram::compile(const Pattern& p, size_t at) {
   const Cell& c = p.cells[at];
-  Step step{ops_of(p, at), kAll, Do::kBind, c.op, c.slot, c.arity, c.bound, false, 0};
+  Step step{kAll, Do::kBind, c.op, c.slot, c.arity, c.bound, false, 0};
   if (c.dtypes != kAnyDType) {
-    emit({step.ops, 0, Do::kCheckDType, {}, kNoSlot, 0, false, false, c.dtypes});
+    emit({0, Do::kCheckDType, {}, kNoSlot, 0, false, false, c.dtypes});
   }
   switch (c.kind) {
     case CellKind::kNonConst: step.data = 1; break;
@@ -83,7 +83,7 @@ size_t MatchProgram::compile(const Pattern& p, size_t at) {
       emit(step);
       const size_t second = compile(p, at + 1);
       const size_t jump = steps_.size();
-      emit({kAll, 0, Do::kJump, {}, kNoSlot, 0, false, false, 0});
+      emit({0, Do::kJump, {}, kNoSlot, 0, false, false, 0});
       steps_[head].data = uint32_t(steps_.size());
       const size_t after = compile(p, second);
       steps_[jump].data = uint32_t(steps_.size());
@@ -206,12 +206,9 @@ class MatchProgram::Run {
         case Do::kCheckDType:
           if (!(s->data & set_of(n.dtype().scalar))) return false;
           break;
-        case Do::kEither: {
-          // A way that cannot match at a glance is not a way.
-          const bool second = decide();
-          if (second) s = program_.steps_.data() + s->data - 1;
+        case Do::kEither:
+          if (decide()) s = program_.steps_.data() + s->data - 1;
           break;
-        }
         case Do::kJump: s = program_.steps_.data() + s->data - 1; break;
         case Do::kDone: return true;
       }
@@ -221,7 +218,8 @@ class MatchProgram::Run {
  private:
   static bool is_literal(UOp n, uint64_t value) {
     const DType type = n.dtype();
-    if (type.is_index()) return n.arg_word() == value;
+    // -1 is all ones in every integer dtype; a positive number that does not fit is none of it
+    if (type.is_index() || (int64_t(value) >= 0 && !type.is_float())) return n.arg_word() == value;
     return n.arg_word() == bits_of_int(type, int64_t(value));
   }
   static bool is_double(UOp n, uint64_t value) {

@@ -64,7 +64,6 @@ class MatchProgram {
     kDone,
   };
   struct Step {
-    uint64_t ops;       // hashed ops of the nodes that can match
     uint64_t next_ops;  // kEitherOrder: those of its second source
     Do what;
     Op op;

@@ -2,7 +2,6 @@
 #include "rewrite/rule_set.h"
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -13,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
@@ -29,12 +29,6 @@ constexpr uint64_t kAll = ~uint64_t(0);
 
 OpSet root_ops(const Pattern& p) {
   return p.root().kind == CellKind::kOp ? OpSet{p.root().op} : p.root().ops;
-}
-
-uint64_t now_ns() {
-  return uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                      std::chrono::steady_clock::now().time_since_epoch())
-                      .count());
 }
 
 }  // namespace

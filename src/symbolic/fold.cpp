@@ -28,6 +28,7 @@ constexpr OpSet kBinaryOps = {Op::ADD,   Op::SUB,   Op::MUL,   Op::FDIV,    Op::
 
 UOp fold_constants(Match& m) {
   const UOp n = m.root();
+  if (n.dtype().is_void() || n.dtype().lanes != n.src(0).dtype().lanes) return UOp();
   std::array<uint64_t, 3> values{};
   for (size_t i = 0; i < n.src_count(); i++) values[i] = n.src(i).bits();
   const std::optional<uint64_t> bits =

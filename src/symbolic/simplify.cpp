@@ -42,7 +42,8 @@ const RuleSet& symbolic_rules() {
 }
 
 UOp simplify(UOp root, Trace* trace) {
-  return graph_rewrite(root, symbolic_rules(), {.trace = trace, .pass = "simplify"});
+  return graph_rewrite(root, symbolic_rules(),
+                       {.shapes = Shapes::kKept, .trace = trace, .pass = "simplify"});
 }
 
 }  // namespace weft

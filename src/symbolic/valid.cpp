@@ -63,6 +63,7 @@ std::optional<Clause> clause_of(UOp n, Gated gate) {
 std::vector<Clause> clauses_of(UOp condition, Gated gate) {
   const Op joins = gate == Gated::kHolds ? Op::AND : Op::OR;
   std::vector<Clause> out;
+  if (condition.dtype().is_vector()) return out;  // lanes may be mixed on the way to what is gated
   std::vector<UOp> todo{condition};
   while (!todo.empty() && out.size() < kMostClauses) {
     const UOp n = todo.back();
@@ -116,26 +117,30 @@ UOp stand_in(Arena& arena, const Clause& c, Interval range, size_t number) {
                     Arg::name(fmt::format("$gated{}", number)));
 }
 
-// n, smaller, given the clauses; or null.
+// n, smaller, given the clauses; or null. The work is done in an arena of its own: what comes of it
+// is mostly thrown away.
 UOp narrowed(UOp n, const std::vector<Clause>& clauses) {
   if (clauses.empty() || n.is_const()) return UOp();
   const std::vector<UOp> nodes = small_graph(n);
-  Arena& arena = n.arena();
+  std::optional<Arena> scratch;
   std::vector<std::pair<UOp, UOp>> there, back;
   for (const Clause& c : clauses) {
     if (std::find(nodes.begin(), nodes.end(), c.node) == nodes.end()) continue;
     const Interval known = bounds(c.node), range = intersect(known, c.range);
     const bool endless = range.lo == Interval::kLow || range.hi == Interval::kHigh;
     if (range == known || range.lo > range.hi || endless) continue;
-    const UOp stand = stand_in(arena, c, range, there.size());
-    there.emplace_back(c.node, stand);
-    if (!stand.is_const()) back.emplace_back(stand, c.node);
+    if (!scratch) scratch.emplace();
+    const UOp node = import_graph(*scratch, c.node);
+    const UOp stand = stand_in(*scratch, c, range, there.size());
+    there.emplace_back(node, stand);
+    if (!stand.is_const()) back.emplace_back(stand, node);
   }
   if (there.empty()) return UOp();
-  const UOp inside = graph_rewrite(substitute(n, there), ungated_rules());
+  const UOp inside = graph_rewrite(substitute(import_graph(*scratch, n), there), ungated_rules());
   const UOp result = graph_rewrite(substitute(inside, back), ungated_rules());
   const std::vector<UOp> after = small_graph(result);
-  return !after.empty() && after.size() < nodes.size() ? result : UOp();
+  const bool smaller = !after.empty() && after.size() < nodes.size();
+  return smaller ? import_graph(n.arena(), result) : UOp();
 }
 
 UOp with_source(Match& m, size_t i, UOp source) {

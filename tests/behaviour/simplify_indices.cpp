@@ -8,6 +8,8 @@
 #include "ir/arena.h"
 #include "ir/build.h"
 #include "ir/print.h"
+#include "ir/shape.h"
+#include "ir/spec.h"
 #include "ir/walk.h"
 #include "symbolic/simplify.h"
 
@@ -130,6 +132,41 @@ TEST_F(Simplify, AGateSaysNothingAboutAnotherLoop) {
   const UOp ranges[] = {i};
   const UOp inner = reduce(Op::ADD, i % 4, ranges);
   EXPECT_EQ(text(where(i < 4, inner, index_const(a, 0))), "where(r0 < 4, reduce.ADD(r0%4, r0), 0)");
+}
+
+TEST_F(Simplify, AGateOfLanesSaysNothingAboutOtherLanes) {
+  const UOp p = define_global(a, dtypes::bool_, 8, 0);
+  const UOp pointer = a.make(Op::CAST, dtypes::bool_.vec(2).ptr(AddrSpace::kGlobal), {index(p, i)});
+  const UOp c = a.make(Op::LOAD, dtypes::bool_.vec(2), {pointer});
+  const int64_t first[] = {0}, second[] = {1};
+  const UOp lanes[] = {gep(c, second), gep(c, first)};
+  const UOp swapped = vectorize(lanes);
+  EXPECT_EQ(simplify(c & swapped), c & swapped);
+}
+
+TEST_F(Simplify, TensorsKeepTheirShapes) {
+  const UOp b = buffer(a, dtypes::int32, 6, "REF", 0);
+  const UOp t = reshape(b, std::vector<Dim>{2, 3});
+  for (const UOp e : {t - t, t * 0, t < t,
+                      where(t < t, constant(a, dtypes::int32, 1), constant(a, dtypes::int32, 1))}) {
+    const UOp s = simplify(e);
+    EXPECT_EQ(text_of(shape_of(s)), "(2,3)");
+    EXPECT_NO_THROW(verify(simplify(reshape(e, std::vector<Dim>{6})), Stage::kTensor));
+  }
+  EXPECT_EQ(simplify((t + 0) * 1), t);
+  // sizes are simplified as ever
+  EXPECT_EQ(simplify(reshape(b, std::vector<Dim>{index_const(a, 1) * 2, 3})), t);
+}
+
+TEST_F(Simplify, ManyGatesOverOneExpressionAreNoLoop) {
+  UOp shared = x;
+  for (int d = 0; d < 60; d++) shared = (shared * 3 + d) % (97 + d);
+  std::vector<UOp> all;
+  for (int64_t d = 0; d < 4000; d++)
+    all.push_back(where(x < index_const(a, d % 900 + 10), shared, k));
+  const size_t before = a.size();
+  EXPECT_NO_THROW(simplify(sink(a, all)));
+  EXPECT_LT(a.size() - before, 100'000u);  // what narrowing tries out is not kept
 }
 
 TEST_F(Simplify, MachineIntegersWrap) {

@@ -3,4 +3,4 @@
 using namespace weft;
 using namespace weft::names;
 constexpr Pattern kHalf = ((x + y) + (x + y)) + ((x + y) + (x + y));
-constexpr Rule kRules[] = {rule("mistake", kHalf * kHalf, x)};
+constexpr Rule kRules[] = {rule("mistake", kHalf* kHalf, x)};

@@ -61,6 +61,14 @@ TEST(Arena, ManyUsersOfOneNodeAreFoundAgain) {  // more than a line of the table
   EXPECT_EQ(a.size(), size);
 }
 
+TEST(Arena, FreshIdsAreNew) {
+  Arena a;
+  range(a, 8, 41);
+  EXPECT_EQ(a.fresh_id(), 42);
+  a.make(Op::DEFINE_REG, dtypes::int32, {}, Arg::integer(INT64_MAX));  // not a place to go on from
+  EXPECT_EQ(a.fresh_id(), 43);
+}
+
 TEST(Arena, ConstantsAreExact) {
   Arena a;
   const int64_t large = (int64_t(1) << 53) + 1;  // not a double

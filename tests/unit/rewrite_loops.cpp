@@ -1,17 +1,18 @@
 // Rules that never come to rest are stopped soon and reported as the loop that they are.
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
+#include "base/config.h"
 #include "ir/arena.h"
 #include "ir/build.h"
 #include "rewrite/graph_rewrite.h"
 #include "rewrite/loop_error.h"
 #include "rewrite/rule_set.h"
+#include "rewrite/statistics.h"
 
 namespace weft {
 namespace {
@@ -98,6 +99,31 @@ TEST_P(Loops, GrowthThatDoublesEachTime) {
   static constexpr Rule rules[] = {
       rule("double", x + c0, (x + fold(c0 * 2)) * (x + fold(c0 * 2 + 1)))};
   EXPECT_EQ(caught(sink(i + 1), rules, GetParam()).kind(), LoopKind::kGrowth);
+}
+
+TEST_P(Loops, GrowthByMoreAndMoreSources) {
+  static constexpr Rule one_more[] = {rule("one-more", op(Op::SINK, rest), [](Match& m) {
+    std::vector<UOp> srcs(m[rest].begin(), m[rest].end());
+    srcs.push_back(srcs[0]);
+    return m.arena().make(Op::SINK, dtypes::void_, srcs);
+  })};
+  EXPECT_EQ(caught(sink(i, j), one_more, GetParam()).kind(), LoopKind::kGrowth);
+  static constexpr Rule twice[] = {rule("twice", op(Op::SINK, rest), [](Match& m) {
+    std::vector<UOp> srcs(m[rest].begin(), m[rest].end());
+    srcs.insert(srcs.end(), m[rest].begin(), m[rest].end());
+    return m.arena().make(Op::SINK, dtypes::void_, srcs);
+  })};
+  EXPECT_EQ(caught(sink(i, j), twice, GetParam()).kind(), LoopKind::kGrowth);
+}
+
+TEST_P(Loops, AreCountedByTheStatistics) {
+  static constexpr Rule rules[] = {rule("ping", x + y, x * y), rule("pong", x * y, x + y)};
+  reset_rule_statistics();
+  config().stats = 1;
+  caught(sink(i + j), rules, GetParam());
+  config().stats = 0;
+  EXPECT_EQ(rule_statistics().size(), 2u);
+  reset_rule_statistics();
 }
 
 TEST_P(Loops, AreFoundInALargeGraphToo) {

@@ -86,6 +86,11 @@ TEST(ScalarCasts, EveryPairAgreesWithTheDefinition) {
   for (DType from : all_types()) {
     for (DType to : all_types()) {
       for (uint64_t bits : samples_of(from)) {
+        if (to.is_index() && from.is_unsigned() && int64_t(bits) < 0) {  // index is exact
+          const uint64_t operand[] = {bits};
+          EXPECT_FALSE(evaluate_scalar(Op::CAST, from, to, operand));
+          continue;
+        }
         const uint64_t got = cast(from, to, bits), want = cast_by_definition(from, to, bits);
         if (to.is_float() && std::isnan(double_of_bits(to, want))) {
           EXPECT_TRUE(std::isnan(double_of_bits(to, got))) << from.name() << " to " << to.name();

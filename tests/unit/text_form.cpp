@@ -84,6 +84,8 @@ TEST(TextForm, ErrorsSayWhere) {
       {"%0 = CONST index 4\n%0 = CONST index 5", "a name that no earlier line has"},
       {"%0 = CONST index 4\n%1 = RANGE index (%0) 0:nope", "expected an axis type"},
       {"%0 = DEVICE void \"REF", "expected '\"'"},
+      {"%0 = DEVICE void \"a\\xZZ\"", "two hexadecimal digits"},
+      {"%0 = CONST index 4\n%1 = RANGE index (%0) -1:loop", "expected a range id"},
   };
   for (const auto& [text, message] : cases) {
     Arena a;
