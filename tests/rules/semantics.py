@@ -228,8 +228,7 @@ def cast(source: DType, to: DType, a: Term) -> Term:
     if source.kind == "index":
         return z3.Int2BV(a, to.bits)
     if to.kind == "index":
-        # weft keeps 64 bits: a uint64 past int64 is negative as an index
-        return z3.BV2Int(a, is_signed=source.kind == "int" or source.bits == 64)
+        return z3.BV2Int(a, is_signed=source.kind == "int")  # exact; weft has no value past 64 bits
     if to.bits <= source.bits:
         return z3.Extract(to.bits - 1, 0, a)
     return (z3.SignExt if source.kind == "int" else z3.ZeroExt)(to.bits - source.bits, a)
