@@ -44,9 +44,9 @@ std::string_view type_text(nb::handle value) { return Py_TYPE(value.ptr())->tp_n
 
 NB_MODULE(_core, m) {
   using namespace weft::python;
-#ifdef NDEBUG
+  // NumPy keeps Python's typing module alive past the end, which keeps weft's functions; what
+  // counts is live_arenas().
   nb::set_leak_warnings(false);
-#endif
   m.doc() = "The compiled part of weft. Use it through weft.ir.";
   bind_errors();
   bind_types(m);

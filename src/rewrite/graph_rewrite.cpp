@@ -150,9 +150,36 @@ class Engine {
       } else if (known == kOnItsWay) {
         report_loop(s);
       } else if (!is_settled(s)) {
-        push(s);
+        if (settles_at_once(s)) continue;
         return false;
       }
+    }
+    return true;
+  }
+
+  // Gives s a frame, unless it needs none: bottom-up, most nodes stand on settled sources and no
+  // rule applies to them.
+  bool settles_at_once(UOp s) {
+    if (!stands_on_settled(s)) {
+      push(s);
+      return false;
+    }
+    const RuleSet::Rewrite r = attempt(s);
+    if (!r.result) {
+      seen_ += s.id() < first_new_ ? 1 : 0;
+      memo_.put(s, s);
+      return true;
+    }
+    push(s);
+    begin_to_wait(stack_.back(), r);
+    return false;
+  }
+
+  bool stands_on_settled(UOp n) const {
+    if (options_.order != Order::kBottomUp || options_.descend != nullptr) return false;
+    for (UOp s : n.srcs()) {
+      const uint64_t known = memo_.number(s);
+      if (known != uint64_t(uintptr_t(s.node())) && (known != 0 || !is_settled(s))) return false;
     }
     return true;
   }
@@ -169,9 +196,18 @@ class Engine {
 
   // Tries the rules on f.now; when one applies, f waits for what it made.
   bool fire(Frame& f) {
+    const RuleSet::Rewrite r = attempt(f.now);
+    if (r.result) begin_to_wait(f, r);
+    return bool(r.result);
+  }
+
+  RuleSet::Rewrite attempt(UOp n) {
     const RuleSet::Rewrite r = rules_.rewrite<counting>(
-        f.now, options_.context, counting == Counting::kOn ? counts_.data() : nullptr);
-    if (!r.result || !keeps_shape(f.now, r.result)) return false;
+        n, options_.context, counting == Counting::kOn ? counts_.data() : nullptr);
+    return r.result && keeps_shape(n, r.result) ? r : RuleSet::Rewrite{};
+  }
+
+  void begin_to_wait(Frame& f, const RuleSet::Rewrite& r) {
     f.rule = r.rule;
     if (options_.trace != nullptr) {
       options_.trace->passes.back().steps.push_back({f.now, r.result, r.rule});
@@ -184,7 +220,6 @@ class Engine {
     }
     if (f.now != f.node) memo_.put_number(f.now, kOnItsWay);
     wait_for(f, r.result);
-    return true;
   }
 
   // Nothing of dtype index has a shape: what is simplified most is not looked at.
@@ -210,8 +245,8 @@ class Engine {
 
   void push(UOp n) {
     memo_.put_number(n, kOnItsWay);
-    // Its sources are looked at next: in a large graph they are on their way from memory by then.
-    for (UOp s : n.srcs().first(std::min<size_t>(n.src_count(), 3))) __builtin_prefetch(s.node());
+    // In a large graph the second source is on its way from memory while the first is looked at.
+    if (n.src_count() > 1) __builtin_prefetch(n.src(1).node());
     // Growth is measured against the nodes that were there before: count them as they come by. On
     // the way down a rule has looked at the sources before their turn comes.
     if (options_.order == Order::kBottomUp) {

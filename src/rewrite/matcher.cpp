@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/error.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/scalar.h"
@@ -90,6 +91,9 @@ size_t MatchProgram::compile(const Pattern& p, size_t at) {
       return after;
     }
     default: break;
+  }
+  if (step.what == Do::kBind && step.slot == kNoSlot) {
+    throw InternalError("a pattern has a node without a name");
   }
   size_t next = at + 1;
   const size_t here = steps_.size();

@@ -17,6 +17,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "ir/dtype.h"
 #include "ir/op.h"
@@ -163,7 +164,12 @@ inline constexpr RestName rest;
 // ---- ops
 
 template <class... P>
+constexpr Pattern op(OpSet ops, const P&... srcs);
+
+template <class... P>
 constexpr Pattern op(Op o, const P&... srcs) {
+  // With any number of sources there are no two orders: an op set has none.
+  if constexpr ((std::is_same_v<P, RestName> || ...)) return op(OpSet{o}, srcs...);
   Pattern p;
   p.push({.kind = CellKind::kOp, .arity = sizeof...(P), .op = o});
   (p.append(Pattern(srcs)), ...);

@@ -99,6 +99,8 @@ TEST_F(Patterns, AnyNumberOfSources) {
   })};
   const UOp nested = a.make(Op::SINK, dtypes::void_, {sink(i, j), k});
   EXPECT_EQ(run(nested, rules), sink(a, std::vector{i, j, k}));
+  static constexpr Rule of_add[] = {rule("of-add", op(Op::ADD, x, rest), x)};
+  EXPECT_EQ(run(i + j, of_add), i);  // also of an op that commutes
   static constexpr Rule first[] = {rule("first", op(Op::SINK, x, rest), x)};
   EXPECT_EQ(run(sink(i, j), first), i);
   EXPECT_EQ(run(sink(a, {}), first), sink(a, {}));
