@@ -5,16 +5,19 @@
 #include <cstdlib>
 #include <ctime>
 #include <optional>
-#include <string_view>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <time.h>
 
 #include "bench/index_rules.h"
 #include "bench/random_graph.h"
 #include "ir/arena.h"
 #include "ir/walk.h"
 #include "rewrite/graph_rewrite.h"
+#include "rewrite/rule.h"
 #include "rewrite/rule_set.h"
 #include "rewrite/rule_text.h"
 
@@ -74,12 +77,12 @@ nlohmann::json measure(uint32_t groups, int repeats) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string_view first = argc > 1 ? argv[1] : "20";
+  const std::string first = argc > 1 ? argv[1] : "20";
   if (first == "--rules") {
     const RuleTable tables[] = {bench::kIndexTable};
     fmt::print("{}\n", rules_json(tables));
     return 0;
   }
-  const int repeats = argc > 2 ? std::atoi(argv[2]) : 3;
-  fmt::print("{}\n", measure(uint32_t(std::atoi(first.data())), repeats).dump());
+  const int repeats = argc > 2 ? std::stoi(argv[2]) : 3;
+  fmt::print("{}\n", measure(uint32_t(std::stoi(first)), repeats).dump());
 }

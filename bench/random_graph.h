@@ -20,8 +20,10 @@ class RandomGraph {
   // `groups` sinks of 64 expressions, under one.
   UOp graph(uint32_t groups) {
     std::vector<UOp> tops;
+    tops.reserve(groups);
     for (uint32_t g = 0; g < groups; g++) {
       std::vector<UOp> roots;
+      roots.reserve(64);
       for (int i = 0; i < 64; i++) roots.push_back(expression(5));
       tops.push_back(sink(roots));
     }

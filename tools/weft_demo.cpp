@@ -9,6 +9,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "ir/arena.h"
+#include "ir/array.h"
 #include "ir/build.h"
 #include "ir/evaluate.h"
 #include "ir/print.h"

@@ -7,6 +7,7 @@
 // of rules; a stack of waiting frames that outgrows the nodes of the graph is growth without end.
 #include "rewrite/graph_rewrite.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -21,6 +22,7 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "ir/arena.h"
+#include "ir/dim.h"
 #include "ir/node.h"
 #include "ir/print.h"
 #include "ir/shape.h"

@@ -52,7 +52,7 @@ std::string op_text(const Cell& c) {
   for (size_t o = 0; o < kOpCount; o++) {
     if (c.ops.has(Op(o))) names.push_back(lower_case(name_of(Op(o))));
   }
-  return fmt::format("{{{}}}", fmt::join(names, " "));
+  return names.size() == 1 ? names[0] : fmt::format("{{{}}}", fmt::join(names, " "));
 }
 
 bool is_named_op(const Cell& c) {

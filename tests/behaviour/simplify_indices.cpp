@@ -1,4 +1,5 @@
 // What the simplifier makes of the index arithmetic that tensors produce.
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -7,10 +8,10 @@
 
 #include "ir/arena.h"
 #include "ir/build.h"
+#include "ir/dim.h"
 #include "ir/print.h"
 #include "ir/shape.h"
 #include "ir/spec.h"
-#include "ir/walk.h"
 #include "symbolic/simplify.h"
 
 namespace weft {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 #include "ir/print.h"
 #include "ir/scalar.h"
 #include "symbolic/simplify.h"
+#include "tests/fuzz/choices.h"
 #include "tests/fuzz/driver.h"
 #include "tests/fuzz/random_expression.h"
 

@@ -1,8 +1,10 @@
 // Nodes are interned, numbered, imported and hashed.
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -10,7 +12,6 @@
 #include "ir/arena.h"
 #include "ir/build.h"
 #include "ir/print.h"
-#include "ir/scalar.h"
 #include "ir/walk.h"
 
 namespace weft {

@@ -1,8 +1,6 @@
 // The pattern language, the two orders, gates, contexts, traces and pass lists.
-#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,12 +11,15 @@
 #include "base/error.h"
 #include "ir/arena.h"
 #include "ir/build.h"
-#include "ir/print.h"
 #include "ir/walk.h"
 #include "rewrite/graph_rewrite.h"
+#include "rewrite/pattern.h"
+#include "rewrite/rule.h"
 #include "rewrite/rule_set.h"
 #include "rewrite/statistics.h"
+#include "rewrite/trace.h"
 #include "symbolic/simplify.h"
+#include "tests/fuzz/choices.h"
 #include "tests/fuzz/random_expression.h"
 
 namespace weft {

@@ -1,4 +1,5 @@
 // Rules that never come to rest are stopped soon and reported as the loop that they are.
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +12,8 @@
 #include "ir/build.h"
 #include "rewrite/graph_rewrite.h"
 #include "rewrite/loop_error.h"
+#include "rewrite/pattern.h"
+#include "rewrite/rule.h"
 #include "rewrite/rule_set.h"
 #include "rewrite/statistics.h"
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/dtype.h"
+#include "ir/op.h"
 #include "ir/scalar.h"
 
 namespace weft {

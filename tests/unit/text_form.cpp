@@ -1,5 +1,8 @@
 // Graphs as text: exact and back, short, and drawn.
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -10,6 +13,7 @@
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/walk.h"
+#include "tests/fuzz/choices.h"
 #include "tests/fuzz/random_expression.h"
 
 namespace weft {
