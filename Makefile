@@ -8,7 +8,7 @@
 
 SHELL := /bin/bash
 PRESET ?= release
-SUITES ?= gtest pytest fuzz format
+SUITES ?= gtest pytest fuzz lint
 FUZZ ?= fuzz_simplify
 SETUP ?= yes
 JOBS ?= $(shell nproc)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Runs the test suites of a built tree. The last line is `N passed, N failed, N skipped`.
 
-    tools/run_tests.py [--preset release] [--suites gtest pytest fuzz format asan-ubsan tsan]
+    tools/run_tests.py [--preset release] [--suites gtest pytest fuzz lint asan-ubsan tsan]
 
 gtest        build/<preset>/bin/weft_tests
 pytest       the Python files under tests/, with the package of build/<preset>
 fuzz         each fuzz program with the seed and count of FUZZ
-format       clang-format leaves the sources as they are
+lint         clang-format, clang-tidy and mypy have nothing to say
 asan-ubsan   weft_tests and the fuzz programs of the sanitizer's own build, at reduced counts
 tsan         likewise
 """
@@ -130,11 +130,11 @@ def run_fuzz(build: pathlib.Path, sanitizer: str | None = None) -> Count:
     return count
 
 
-def run_format(_: pathlib.Path) -> Count:
-    if importlib.util.find_spec("clang_format") is None:
-        say("  the pinned clang-format is not installed")
+def run_lint(build: pathlib.Path) -> Count:
+    if any(importlib.util.find_spec(m) is None for m in ("clang_format", "clang_tidy", "mypy")):
+        say("  the pinned clang-format, clang-tidy and mypy are not installed")
         return Count(skipped=1)
-    ok = call([sys.executable, ROOT / "tools/lint.py", "--check-format"])
+    ok = call([sys.executable, ROOT / "tools/lint.py", "--build", build])
     return Count(passed=int(ok), failed=int(not ok))
 
 
@@ -149,7 +149,7 @@ def fixed_addresses(sanitizer: str | None) -> list[str | pathlib.Path]:
     return ["setarch", "-R"] if sanitizer == "tsan" and bits.exists() and int(bits.read_text()) > 28 else []
 
 
-SUITES = {"gtest": run_gtest, "pytest": run_pytest, "fuzz": run_fuzz, "format": run_format}
+SUITES = {"gtest": run_gtest, "pytest": run_pytest, "fuzz": run_fuzz, "lint": run_lint}
 
 
 def main() -> int:
