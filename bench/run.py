@@ -14,7 +14,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("WEFT_BUILD", HERE.parent / "build" / "release")).resolve()
-SIZES = {"cache-sized": (20, 40, 5), "a million nodes": (2100, 3, 3)}  # groups, runs in weft, in tinygrad
+SIZES = {"cache-sized": (20, 40, 4), "a million nodes": (2100, 2, 2)}  # groups, repeats in a process, processes
 GROWTH = (20, 200, 2_000, 20_000)  # groups: 10^4 to 10^7 nodes
 
 
@@ -30,8 +30,8 @@ def weft(groups, repeats, name="bench_rewrite"):
                                      capture_output=True, text=True).stdout)
 
 
-def tinygrad(rules, groups):
-    done = subprocess.run([sys.executable, str(HERE / "tinygrad_engine.py"), str(rules), str(groups)],
+def tinygrad(rules, groups, repeats):
+    done = subprocess.run([sys.executable, str(HERE / "tinygrad_engine.py"), str(rules), str(groups), str(repeats)],
                           capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(done.stderr)
@@ -53,7 +53,7 @@ def side_by_side(rules):
         for _ in range(rounds):  # in turn, so that both see the same weather
             print(f"\r{title}: measuring ...", end="", file=sys.stderr, flush=True)
             ours.append(weft(groups, repeats))
-            theirs.append(tinygrad(rules, groups))
+            theirs.append(tinygrad(rules, groups, repeats))
         print("\r" + " " * 40 + "\r", end="", file=sys.stderr)
         w, t = best(ours), best(theirs)
         if (w["nodes_out"], w["fingerprint"]) != (t["nodes_out"], t["fingerprint"]):
