@@ -40,6 +40,7 @@ namespace {
 using Counting = RuleSet::Counting;
 
 // Waiting frames, and bytes of nodes, that are allowed beyond what the size of the graph explains.
+constexpr size_t kShortChain = 1'000;  // shorter chains are not looked at
 constexpr size_t kFreeDepth = 10'000, kDepthPerNode = 2;
 constexpr size_t kFreeBytes = size_t(64) << 20, kBytesPerNode = 4096;
 
@@ -66,7 +67,8 @@ class Engine {
         first_new_(uint32_t(arena_.size())),
         bytes_before_(arena_.node_bytes()),
         memo_(arena_),
-        sighted_(arena_) {
+        sighted_(arena_),
+        met_(arena_) {
     if constexpr (counting == Counting::kOn) counts_.resize(rules.rules().size());
   }
 
@@ -238,7 +240,8 @@ class Engine {
     waiting_++;
     if (const UOp known = settled(next)) return finish(f, known);
     if (memo_.number(next) == kOnItsWay) report_loop(next);
-    if (waiting_ > kFreeDepth + kDepthPerNode * seen_ ||
+    note_progress(f.now);
+    if (waiting_ > kFreeDepth + kDepthPerNode * progress_ ||
         arena_.node_bytes() - bytes_before_ > kFreeBytes + kBytesPerNode * seen_) {
       report_growth();
     }
@@ -257,6 +260,29 @@ class Engine {
       for (UOp s : n.srcs()) seen_ += s.id() < first_new_ && first_sight(s) ? 1 : 0;
     }
     stack_.push_back({.node = n, .now = n, .next = UOp()});
+  }
+
+  // A long chain of waiting frames is legal while it works its way through nodes that were there
+  // when it began: those count, each once, where a rule met them, as a source or right below a new
+  // one.
+  void note_progress(UOp n) {
+    if (waiting_ == 1) {
+      chain_++;
+      chain_start_ = uint32_t(arena_.size());
+      progress_ = 0;
+    }
+    if (waiting_ <= kShortChain) return;
+    for (UOp s : n.srcs()) {
+      meet(s);
+      if (s.id() >= chain_start_) {
+        for (UOp below : s.srcs()) meet(below);
+      }
+    }
+  }
+  void meet(UOp n) {
+    if (n.id() >= chain_start_ || met_.number(n) == chain_) return;
+    met_.put_number(n, chain_);
+    progress_++;
   }
 
   bool first_sight(UOp n) {
@@ -339,11 +365,15 @@ class Engine {
   size_t bytes_before_;
   NodeMap memo_;
   NodeMap sighted_;
+  NodeMap met_;  // the number of the chain that met a node last
   std::vector<Frame> stack_;
   std::vector<UOp> srcs_;
   std::vector<RuleCount> counts_;
-  size_t seen_ = 0;     // nodes from before, so far
-  size_t waiting_ = 0;  // frames that wait
+  size_t seen_ = 0;           // nodes from before, so far
+  size_t waiting_ = 0;        // frames that wait
+  uint64_t chain_ = 0;        // number of the present chain of waiting frames
+  uint32_t chain_start_ = 0;  // nodes from this id on were made since it began
+  size_t progress_ = 0;       // nodes from before it that it has met
 };
 
 }  // namespace

@@ -138,6 +138,25 @@ TEST_P(Loops, AreFoundInALargeGraphToo) {
   EXPECT_EQ(e.kind(), LoopKind::kGrowth);
 }
 
+TEST_P(Loops, HugeGraphsDoNotHideGrowth) {  // a chain of a million nodes below what grows
+  static constexpr Rule rules[] = {rule("grow", -x, -(x + x))};
+  UOp n = i;
+  for (int64_t d = 0; d < 1'000'000; d++) n = a.make(Op::MUL, dtypes::index, {n, j});
+  const UOp root = a.make(Op::SINK, dtypes::void_, {a.make(Op::NEG, dtypes::index, {n})});
+  const size_t nodes = a.size();
+  EXPECT_EQ(caught(root, rules, GetParam()).kind(), LoopKind::kGrowth);
+  EXPECT_LT(a.size() - nodes, 50'000u);
+}
+
+TEST_P(Loops, APushThroughALongChainIsNone) {
+  static constexpr Rule rules[] = {rule("push", -(x * y), -x * y)};
+  UOp n = i;
+  for (int64_t d = 0; d < 200'000; d++) n = a.make(Op::MUL, dtypes::index, {n, j});
+  const RuleTable tables[] = {{"push", kAnyDType, rules}};
+  const UOp root = a.make(Op::NEG, dtypes::index, {n});
+  EXPECT_NO_THROW(graph_rewrite(root, RuleSet("push", tables), {.order = GetParam()}));
+}
+
 TEST_P(Loops, TheArenaIsUsableAfterwards) {
   static constexpr Rule rules[] = {rule("ping", x + y, x * y), rule("pong", x * y, x + y)};
   caught(sink(i + j), rules, GetParam());
