@@ -118,6 +118,8 @@ std::string short_form(UOp root, size_t most) {
     todo.pop_back();
     if (!piece.node) {
       out += piece.text;
+    } else if (todo.size() > 4 * most + 64) {  // what is waiting fills the text already
+      out += "...";
     } else {
       std::vector<Piece> parts = pieces_of(piece.node, piece.needs);
       todo.insert(todo.end(), std::make_move_iterator(parts.rbegin()),
