@@ -92,6 +92,10 @@ UOp buffer(Arena& arena, DType type, Dim size, std::string_view device_name, int
                             Arg::integer(id)));
 }
 
+UOp iota(Arena& arena, DType type, Dim size) {
+  return checked(arena.make(Op::IOTA, type, {size.as_uop(arena)}));
+}
+
 UOp define_global(Arena& arena, DType element, Dim size, int64_t id) {
   return checked(arena.make(Op::DEFINE_GLOBAL, element.ptr(AddrSpace::kGlobal),
                             {size.as_uop(arena)}, Arg::integer(id)));

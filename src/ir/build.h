@@ -73,6 +73,7 @@ UOp strided_view(UOp x, Shape sizes, Shape strides, Dim offset);
 
 // ---- tensor graph and ranges
 UOp reduce_axis(Op op, UOp x, std::span<const int64_t> axes);
+UOp iota(Arena& arena, DType type, Dim size);
 UOp contiguous(UOp x);
 UOp detach(UOp x);
 UOp copy_to(UOp x, std::string_view device);

@@ -107,6 +107,7 @@ class TensorEvaluator {
       case Op::VARIABLE:
         return Array::scalar(n.dtype(), bits_of_int(n.dtype(), value_of_variable(n, variables_)));
       case Op::BIND: return take(n.src(1));
+      case Op::IOTA: return iota(n);
       case Op::BUFFER: return read_buffer(n);
       case Op::CONTIGUOUS:
       case Op::CONTIGUOUS_BACKWARD:
@@ -118,6 +119,14 @@ class TensorEvaluator {
       case Op::STORE: return Array::nothing();
       default: fail(n, "it is no op of a tensor graph");
     }
+  }
+
+  Array iota(UOp n) const {
+    Array result = Array::zeros(n.dtype(), {number(n.src(0))});
+    for (size_t i = 0; i < result.data.size(); i++) {
+      result.data[i] = bits_of_int(n.dtype(), int64_t(i));
+    }
+    return result;
   }
 
   Array read_buffer(UOp n) const {

@@ -61,6 +61,7 @@ Shape compute(UOp n, ShapeTable& t) {
     return widest;
   }
   switch (n.op()) {
+    case Op::IOTA:
     case Op::BUFFER: return t.keep({Dim(n.src(0))});
     case Op::RESHAPE:
     case Op::EXPAND: return t.keep(dims_of(rest));

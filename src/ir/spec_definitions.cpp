@@ -89,6 +89,13 @@ Found check_stored_dtype(DType element) {
   return bad_dtype("memory does not hold elements of {}", element.name());
 }
 
+Found check_iota(UOp n) {
+  if (!n.dtype().is_int() || n.dtype().is_index() || n.dtype().is_pointer()) {
+    return bad_dtype("the dtype is {}; allowed are integers", n.dtype().name());
+  }
+  return check_size(n, 0, dtypes::index);
+}
+
 Found check_buffer(UOp n) {
   if (n.dtype().is_pointer()) {
     return bad_dtype("the dtype is {}; a BUFFER has the dtype of its elements", n.dtype().name());
@@ -131,6 +138,7 @@ constexpr NodeRule kDefinitionRules[] = {
     {{Op::BIND}, check_bind},
     {{Op::RANGE, Op::SPECIAL}, check_loop_index},
     {{Op::DEVICE}, check_void},
+    {{Op::IOTA}, check_iota},
     {{Op::BUFFER}, check_buffer},
     {{Op::DEFINE_GLOBAL}, check_define_global},
     {{Op::DEFINE_LOCAL}, check_define_local},

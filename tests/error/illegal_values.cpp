@@ -51,6 +51,9 @@ constexpr Illegal kIllegalValues[] = {
     {"bind_outside_of_the_bounds", kTensor, "%a = BIND index (%n, %six)",
      "BIND: n is 6, outside of its bounds 1 to 4"},
 
+    {"iota_of_floats", kTensor, "%a = IOTA float32 (%two)",
+     "IOTA: the dtype is float32; allowed are integers"},
+
     // dtypes of operands and results
     {"add_of_two_dtypes", kTensor, "%a = ADD int32 (%i, %f)",
      "ADD: the operands have dtypes int32 and float32"},

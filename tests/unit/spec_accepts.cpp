@@ -35,6 +35,10 @@ constexpr Legal kLegal[] = {
 %c = RESHAPE float32 (%v, %six, %one)
 %e = EXPAND float32 (%c, %six, %four)
 %root = SINK void (%e))"},
+    {"numbers_in_order", kTensor, R"(
+%a = IOTA int32 (%six)
+%b = IOTA uint8 (%n)
+%root = SINK void (%a, %b))"},
     {"strided_view_of_no_elements", kTensor, R"(
 %v = VIEW float32 (%buf, %zero, %six, %six)
 %root = SINK void (%v))"},
