@@ -120,15 +120,6 @@ Found check_sink_of_effects(UOp n) {
   return {};
 }
 
-Found check_reduces_open_ranges(UOp n) {
-  for (UOp r : n.srcs().subspan(1)) {
-    if (!is_in_scope(r, n.src(0))) {
-      return bad_structure("{} is not open in its value, which does not depend on it", brief(r));
-    }
-  }
-  return {};
-}
-
 Found check_has_width(UOp n) {
   if (!n.dtype().is_index()) return {};
   return bad_dtype("the dtype is {}; in a program integers have a width", n.dtype().name());
@@ -157,7 +148,6 @@ constexpr StageRule kStageRules[] = {
     {kKernel | kProgram, {Op::INDEX}, check_indexes_pointer},
     {kKernel | kProgram, {Op::STORE}, check_stores_by_pointer},
     {kKernel, {Op::SINK}, check_sink_of_effects},
-    {kKernel, {Op::REDUCE}, check_reduces_open_ranges},
     {kProgram, OpSet::all(), check_has_width},
 };
 

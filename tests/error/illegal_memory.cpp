@@ -59,8 +59,6 @@ constexpr Illegal kIllegalMemory[] = {
      "REDUCE: r1 occurs twice"},
     {"reduce_of_elements_by_a_comparison", kRangeified, "%a = REDUCE float32 (%f, %s) CMPLT",
      "REDUCE: cannot reduce by CMPLT; allowed are ADD, MUL, MAX, MIN, AND, OR, XOR"},
-    {"reduce_over_a_range_that_its_value_lacks", kKernel, "%a = REDUCE float32 (%f, %s) ADD",
-     "REDUCE: r1 is not open in its value, which does not depend on it"},
     {"bufferize_over_a_number", kRangeified, "%a = BUFFERIZE float32 (%f, %four) global",
      "BUFFERIZE: source 1 is a CONST; it must be a RANGE, or 0 for an axis of size 1"},
     {"bufferize_over_a_range_twice", kRangeified, "%a = BUFFERIZE float32 (%f, %r, %r) global",

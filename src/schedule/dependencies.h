@@ -1,0 +1,32 @@
+// The order of kernels: who must run before whom.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/node.h"
+
+namespace weft {
+
+// A kernel on memory. Memory is numbered by OrderedKernels::buffers.
+struct OrderedKernel {
+  UOp ast;
+  std::string name;
+  std::vector<uint32_t> arguments;
+  std::vector<UOp> variables;
+  size_t written = 0;                // arguments [0, written) are written
+  std::vector<uint32_t> waits_for;   // earlier kernels: read after write, write after read or write
+};
+
+struct OrderedKernels {
+  std::vector<UOp> buffers;  // BUFFERs
+  std::vector<OrderedKernel> kernels;
+  std::vector<uint32_t> outputs;  // the buffer of every source of the SINK
+};
+
+// A kernel that overwrites memory runs after all that read what it held. Where that cannot be,
+// because a reader waits for the writer, the old content is copied first and the reader reads the
+// copy: so every graph has an order.
+OrderedKernels order_kernels(UOp kernel_graph);
+
+}  // namespace weft

@@ -1,0 +1,83 @@
+// BUFFERIZE -> DEFINE_GLOBAL or DEFINE_LOCAL, STORE, END.
+#include "schedule/rangeify/bufferize_to_store.h"
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "ir/arena.h"
+#include "ir/build.h"
+#include "ir/dim.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/place.h"
+#include "ir/shape.h"
+#include "ir/walk.h"
+#include "schedule/rangeify/index_math.h"
+#include "schedule/rangeify/stored_values.h"
+
+namespace weft {
+namespace {
+
+class Storer {
+ public:
+  explicit Storer(Arena& arena) : arena_(arena), done_(arena) {}
+
+  UOp run(UOp sink) {
+    visit_missing(
+        sink, [&](UOp n) { return done_.has(n); }, [&](UOp n) { done_.put(n, rebuilt(n)); });
+    return done_.get(sink);
+  }
+
+ private:
+  UOp rebuilt(UOp n) {
+    std::vector<UOp> srcs;
+    for (UOp s : n.srcs()) srcs.push_back(done_.get(s));
+    if (n.is(Op::BUFFERIZE)) return stored(n, srcs);
+    if (n.is(Op::INDEX)) return element(n, srcs);
+    if (n.is(Op::STORE) && n.src(0).is(Op::INDEX) && srcs[0].is(Op::LOAD)) {
+      srcs[0] = srcs[0].src(0);  // a target is the place, not what it holds
+    }
+    return n.is(Op::AFTER) ? arena_.with_srcs(n, srcs, srcs[0].dtype())
+                           : arena_.with_srcs(n, srcs);
+  }
+
+  UOp stored(UOp n, std::span<const UOp> srcs) {
+    const UOp value = srcs[0].is(Op::CONTIGUOUS) ? srcs[0].src(0) : srcs[0];
+    const Shape shape = shape_of(n);
+    UOp size = index_const(arena_, 1);
+    for (const Dim d : shape) size = index_mul(arena_, size, d.as_uop(arena_));
+    const bool is_local = n.space() == AddrSpace::kLocal;
+    const UOp memory = is_local
+                           ? define_local(arena_, value.dtype(), size, arena_.fresh_id())
+                           : define_global(arena_, value.dtype(), size, arena_.fresh_id());
+    if (size.is_const() && size.const_int() == 0) return memory;  // nothing to do
+    const UOp place = index(memory, simplify_index(flat_index(arena_, shape, srcs.subspan(1))));
+    UOp effect = place.assign(value);
+    IndexList ranges;
+    for (UOp r : srcs.subspan(1)) {
+      if (r.is(Op::RANGE)) ranges.push_back(r);
+    }
+    if (!ranges.empty()) effect = end(effect, ranges);
+    if (is_local) effect = barrier({&effect, 1});
+    return after(memory, effect);
+  }
+
+  // Memory that has more than one axis so far has one now.
+  UOp element(UOp n, std::span<const UOp> srcs) {
+    const UOp memory = srcs[0];
+    if (!memory.dtype().is_pointer()) return arena_.with_srcs(n, srcs);  // a BUFFER's
+    const Shape shape = shape_of(n.src(0));
+    const UOp offset = simplify_index(flat_index(arena_, shape, srcs.subspan(1)));
+    return load(index(memory, offset));
+  }
+
+  Arena& arena_;
+  NodeMap done_;
+};
+
+}  // namespace
+
+UOp bufferize_to_store(UOp sink) { return Storer(sink.arena()).run(sink); }
+
+}  // namespace weft

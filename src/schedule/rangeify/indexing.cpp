@@ -1,0 +1,201 @@
+// Range assignment, from users to sources.
+#include "schedule/rangeify/indexing.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "ir/arena.h"
+#include "ir/build.h"
+#include "ir/dim.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/place.h"
+#include "ir/scope.h"
+#include "ir/shape.h"
+#include "ir/walk.h"
+#include "schedule/rangeify/index_math.h"
+#include "schedule/rangeify/movement.h"
+#include "schedule/schedule.h"
+
+namespace weft {
+
+Assigned& IndexingContext::at(UOp n) {
+  if (!slots_.has(n)) {
+    assigned_.emplace_back();
+    slots_.put_number(n, assigned_.size());
+  }
+  return assigned_[slots_.number(n) - 1];
+}
+
+UOp IndexingContext::range_of_axis(size_t axis, Dim size) {
+  if (size.is(1)) return index_const(arena_, 0);
+  UOp& found = axes_[{axis, size.as_uop(arena_)}];
+  if (!found) found = range(arena_, size, arena_.fresh_id(), AxisType::kLoop);
+  return found;
+}
+
+IndexList IndexingContext::ranges_of_shape(Shape shape) {
+  IndexList out;
+  out.reserve(shape.size());
+  for (size_t i = 0; i < shape.size(); i++) out.push_back(range_of_axis(i, shape[i]));
+  return out;
+}
+
+UOp IndexingContext::new_reduce_range(Dim size) {
+  return range(arena_, size, arena_.fresh_id(), AxisType::kReduce);
+}
+
+namespace {
+
+// A value that will be stored, or a write: what is computed together so far.
+struct Root {
+  size_t statements = 0;
+  size_t buffers = 0;
+};
+
+// What users have asked of a node so far.
+struct Demand {
+  IndexList at;
+  uint32_t root = 0;
+  bool is_asked = false;
+  bool differs = false;  // in indices, in roots, or through an EXPAND: it may be worth storing
+};
+
+class Assignment {
+ public:
+  explicit Assignment(IndexingContext& context)
+      : c_(context), arena_(context.arena()), demands_(arena_), readers_(arena_) {}
+
+  void run(UOp sink) {
+    const std::vector<UOp> order = toposort(sink);
+    for (size_t i = order.size(); i-- > 0;) visit(order[i]);
+  }
+
+ private:
+  void visit(UOp n) {
+    if (n.is(Op::STORE)) return n.dtype().is_void() ? visit_store(n) : visit_register(n);
+    if (n.is(Op::AFTER)) return is_register(n) ? visit_register(n) : void();
+    if (n.is(Op::CONTIGUOUS)) return visit_stored(n, Storing::kMust);
+    const bool computes = is_elementwise(n.op()) || n.is(Op::REDUCE_AXIS) || n.is(Op::IOTA);
+    if (!computes || n.dtype().is_index() || !demands_.has(n)) return;
+    visit_value(n);
+  }
+
+  void visit_store(UOp n) {
+    const uint32_t root = new_root();
+    const IndexList at = c_.ranges_of_shape(shape_of(n.src(0)));
+    begin(n).at = at;
+    const UOp target = n.src(0);
+    Access to = follow_views(target, at);
+    while (to.base.is(Op::BITCAST)) {
+      Access below = follow_views(to.base.src(0), to.at);
+      to.base = below.base, to.at = std::move(below.at);
+    }
+    c_.add_edge(std::move(to));
+    for (size_t i = 1; i < n.src_count(); i++) ask(n, i, at, root);
+  }
+
+  // A register holds one element of whoever reads it: its writes are asked for the same indices.
+  void visit_register(UOp n) {
+    if (!demands_.has(n)) return;
+    const Demand d = demand(n);
+    begin(n).at = d.at;
+    for (size_t i = 0; i < n.src_count(); i++) {
+      const UOp s = n.src(i).is(Op::END) ? n.src(i).src(0) : n.src(i);
+      const bool is_value = !s.is(Op::RANGE) && !s.is(Op::DEFINE_REG);
+      if (is_value) {
+        ask_for(s, d.at, d.root);
+      } else {
+        c_.add_edge({s, d.at, {}, false});
+      }
+    }
+  }
+
+  void visit_value(UOp n) {
+    const Demand& d = demand(n);
+    const bool is_inside_loop = !ranges_of(n).empty();
+    const Root& root = roots_[d.root];
+    const bool is_full = root.statements >= c_.limits().statements ||
+                         root.buffers + 4 > c_.limits().buffers;
+    if (is_full && !is_inside_loop) return visit_stored(n, Storing::kMust);
+    if (d.differs) return visit_stored(n, Storing::kMay);
+    assign(n, d.at, d.root, Storing::kNever);
+  }
+
+  void visit_stored(UOp n, Storing storing) {
+    assign(n, c_.ranges_of_shape(shape_of(n)), new_root(), storing);
+  }
+
+  void assign(UOp n, IndexList at, uint32_t root, Storing storing) {
+    Assigned& a = begin(n);
+    a.at = at;
+    a.storing = storing;
+    roots_[root].statements++;
+    if (n.is(Op::REDUCE_AXIS)) {
+      const Shape shape = shape_of(n.src(0));
+      for (const int64_t axis : n.ints()) {
+        if (shape[size_t(axis)].is(1)) continue;
+        at[size_t(axis)] = c_.new_reduce_range(shape[size_t(axis)]);
+        a.reduced.push_back(at[size_t(axis)]);
+      }
+    }
+    if (n.is(Op::IOTA)) return;
+    for (size_t i = 0; i < n.src_count(); i++) ask(n, i, at, root);
+  }
+
+  Assigned& begin(UOp n) {
+    Assigned& a = c_.at(n);
+    a.first_edge = c_.edge_count();
+    return a;
+  }
+
+  // User n asks its source i for the element that stands at n's indices.
+  void ask(UOp n, size_t i, const IndexList& at, uint32_t root) {
+    ask_for(n.src(i), shape_of(n.src(i)).empty() && !is_register(place_of(n.src(i)).version)
+                          ? IndexList{}
+                          : at,
+            root);
+  }
+
+  void ask_for(UOp source, const IndexList& at, uint32_t root) {
+    Access access = follow_views(source, at);
+    const UOp base = access.base;
+    if (base.is(Op::BUFFER) || base.is(Op::AFTER)) count_buffer(base, root);
+    if (!demands_.has(base)) {
+      demand_list_.push_back({access.at, root, true, access.repeats});
+      demands_.put_number(base, demand_list_.size());
+    } else {
+      Demand& d = demand(base);
+      d.differs = d.differs || d.root != root || d.at != access.at || access.repeats;
+    }
+    c_.add_edge(std::move(access));
+  }
+
+  void count_buffer(UOp buffer, uint32_t root) {
+    if (readers_.number(buffer) == root + 1) return;
+    readers_.put_number(buffer, root + 1);
+    roots_[root].buffers++;
+  }
+
+  Demand& demand(UOp n) { return demand_list_[demands_.number(n) - 1]; }
+  uint32_t new_root() {
+    roots_.emplace_back();
+    return uint32_t(roots_.size() - 1);
+  }
+
+  IndexingContext& c_;
+  Arena& arena_;
+  NodeMap demands_, readers_;
+  std::vector<Demand> demand_list_;
+  std::vector<Root> roots_;
+};
+
+}  // namespace
+
+void run_rangeify(UOp sink, IndexingContext& context) { Assignment(context).run(sink); }
+
+}  // namespace weft

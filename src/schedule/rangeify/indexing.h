@@ -1,0 +1,81 @@
+// Phase 1: gives every node of a tensor graph the indices at which it is computed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "ir/arena.h"
+#include "ir/dim.h"
+#include "ir/node.h"
+#include "schedule/rangeify/index_math.h"
+#include "schedule/rangeify/movement.h"
+#include "schedule/schedule.h"
+
+namespace weft {
+
+// Whether a value is to exist in memory.
+enum class Storing : uint8_t {
+  kNever,  // it is computed where it is used
+  kMay,    // its users disagree on indices, or use it more than once: phase 3 weighs it
+  kMust,   // the graph says so, or a kernel would grow past its limits
+};
+
+// What phase 1 found out about a node that computes.
+struct Assigned {
+  IndexList at;          // its output indices: RANGEs of its own where it is stored, else its user's
+  IndexList reduced;     // of a REDUCE_AXIS: the RANGEs that it runs over
+  Storing storing = Storing::kNever;
+  uint32_t first_edge = 0;  // in IndexingContext::edges: one Access per source
+};
+
+class IndexingContext {
+ public:
+  // Memory that is made is on `device`.
+  IndexingContext(Arena& arena, const KernelLimits& limits, std::string device)
+      : arena_(arena), limits_(limits), device_(std::move(device)), slots_(arena) {}
+
+  const std::string& device() const { return device_; }
+
+  Arena& arena() const { return arena_; }
+  const KernelLimits& limits() const { return limits_; }
+
+  bool has(UOp n) const { return slots_.has(n); }
+  const Assigned& operator[](UOp n) const { return assigned_[slots_.number(n) - 1]; }
+  Assigned& at(UOp n);  // made at first use
+  const Access& edge(UOp n, size_t source) const {
+    return edges_[(*this)[n].first_edge + source];
+  }
+  void add_edge(Access access) { edges_.push_back(std::move(access)); }
+  uint32_t edge_count() const { return uint32_t(edges_.size()); }
+
+  // The RANGE of an axis of a stored value: values of one shape have the same ones, so that those
+  // who agree in shape agree in indices. An axis of size 1 has the index 0.
+  UOp range_of_axis(size_t axis, Dim size);
+  IndexList ranges_of_shape(Shape shape);
+  UOp new_reduce_range(Dim size);
+
+ private:
+  Arena& arena_;
+  KernelLimits limits_;
+  std::string device_;
+  NodeMap slots_;
+  std::vector<Assigned> assigned_;
+  std::vector<Access> edges_;
+  std::map<std::pair<size_t, UOp>, UOp, bool (*)(const std::pair<size_t, UOp>&,
+                                                  const std::pair<size_t, UOp>&)>
+      axes_{[](const auto& a, const auto& b) {
+        return std::pair(a.first, a.second.id()) < std::pair(b.first, b.second.id());
+      }};
+};
+
+// Walks the graph from its SINK to its leaves: a node's indices are those that its users ask for.
+// Where they ask for different ones, the node gets ranges of its own and may be stored.
+void run_rangeify(UOp sink, IndexingContext& context);
+
+}  // namespace weft

@@ -1,0 +1,359 @@
+// Store or compute again, from users to sources: when a value's turn comes, all of its uses are
+// known as they will be, because what uses it has been decided.
+#include "schedule/rangeify/inline_buffers.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "ir/arena.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/scope.h"
+#include "schedule/rangeify/buffer_cost.h"
+#include "schedule/rangeify/levels.h"
+#include "schedule/rangeify/stored_values.h"
+#include "schedule/rangeify/substitute_ranges.h"
+
+namespace weft {
+namespace {
+
+// A use of a stored value: by value `user`, which is stored itself.
+struct Use {
+  uint32_t user;
+  UOp read;
+  auto operator<=>(const Use& o) const {
+    return std::pair(read.id(), user) <=> std::pair(o.read.id(), o.user);
+  }
+  bool operator==(const Use&) const = default;
+};
+
+struct State {
+  std::vector<Use> uses;
+  bool is_stored = false;
+  size_t statements = 0, own_statements = 0;  // of its kernel so far; counting every value once
+  std::vector<UOp> inputs;
+  uint32_t last_inlined = 0;  // 1 + the value put into it last
+  std::vector<UOp> outer;  // the smallest set of loops around a reduction that runs inside
+};
+
+std::vector<UOp> loops_of(std::span<const UOp> ranges) {
+  std::vector<UOp> out;
+  for (UOp r : ranges) {
+    if (r.is(Op::RANGE)) out.push_back(r);
+  }
+  return out;
+}
+
+bool has(std::span<const UOp> set, UOp r) {
+  return std::find(set.begin(), set.end(), r) != set.end();
+}
+bool is_subset(std::span<const UOp> a, std::span<const UOp> b) {
+  return std::all_of(a.begin(), a.end(), [&](UOp r) { return has(b, r); });
+}
+double places_outside(std::span<const UOp> all, std::span<const UOp> inner) {
+  std::vector<UOp> left;
+  for (UOp r : all) {
+    if (!has(inner, r)) left.push_back(r);
+  }
+  return places(left);
+}
+
+class Inliner {
+ public:
+  Inliner(UOp sink, const KernelLimits& limits)
+      : sink_(sink),
+        arena_(sink.arena()),
+        limits_(limits),
+        values_(stored_values(sink)),
+        levels_(find_levels(values_, arena_)),
+        states_(values_.size()),
+        numbers_(arena_),
+        inlined_(arena_),
+        around_(arena_),
+        rebuilt_(arena_) {
+    for (size_t i = 0; i < values_.size(); i++) numbers_.put_number(values_[i].node, i + 1);
+  }
+
+  UOp run() {
+    for (size_t i = values_.size(); i-- > 0;) decide(uint32_t(i));
+    for (size_t i = 0; i < values_.size(); i++) {
+      if (states_[i].is_stored) rebuild(uint32_t(i));
+    }
+    std::vector<UOp> srcs;
+    for (UOp s : sink_.srcs()) srcs.push_back(rebuilt_memory(s));
+    return arena_.with_srcs(sink_, srcs);
+  }
+
+ private:
+  void decide(uint32_t i) {
+    const StoredValue& v = values_[i];
+    State& s = states_[i];
+    std::sort(s.uses.begin(), s.uses.end());
+    s.uses.erase(std::unique(s.uses.begin(), s.uses.end()), s.uses.end());
+    s.is_stored = v.must_store || (!s.uses.empty() && is_cheaper_stored(i));
+    if (s.is_stored) {
+      std::vector<UOp> roots{v.value()};
+      if (v.is_write && v.store().src_count() > 2) roots.push_back(v.store().src(2));
+      explore(i, roots);
+      return;
+    }
+    const Work work = work_of(v);
+    for (size_t k = 0; k < s.uses.size(); k++) {
+      const Use use = s.uses[k];
+      if (k == 0 || use.read != s.uses[k - 1].read) {
+        inlined_.put(use.read, substitute_ranges(v.value(), v.ranges(), at(use.read)));
+      }
+      State& user = states_[use.user];
+      if (std::exchange(user.last_inlined, i + 1) != i + 1) user.own_statements += work.statements;
+      const UOp roots[] = {inlined_.get(use.read)};
+      explore(use.user, roots);
+    }
+  }
+
+  static std::span<const UOp> at(UOp read) { return read.srcs().subspan(1); }
+
+  // Notes what the kernel of `user` computes and reads in these expressions.
+  void explore(uint32_t user, std::span<const UOp> roots) {
+    State& s = states_[user];
+    size_t statements = 0;
+    visit_computation(roots, [&](UOp n) {
+      if (n.is(Op::REDUCE)) note_loops_around(n, user);
+      if (!is_read(n)) {
+        statements++;
+        return;
+      }
+      if (!has(s.inputs, n.src(0)) && s.inputs.size() <= limits_.buffers) {
+        s.inputs.push_back(n.src(0));
+      }
+      const uint64_t number = numbers_.number(n.src(0));
+      if (number == 0) return;
+      const uint32_t source = uint32_t(number - 1);
+      if (values_[source].must_store && is_together(user, source) &&
+          reads_own_place(n, values_[source].node)) {
+        return;
+      }
+      states_[source].uses.push_back({user, n});
+    });
+    if (s.statements == 0) s.own_statements += statements;
+    s.statements += statements;
+  }
+
+  bool is_together(uint32_t user, uint32_t source) const {
+    const std::vector<uint32_t>& with = levels_.together[user];
+    return std::find(with.begin(), with.end(), source) != with.end();
+  }
+
+  // The loops in which a reduction runs, for every range that it runs over.
+  void note_loops_around(UOp reduce, uint32_t user) {
+    const std::span<const UOp> around = ranges_of(reduce);
+    for (UOp r : reduce.srcs().subspan(1)) {
+      const UOp known = around_.get(r);
+      if (!known || places(ranges_of(known)) < places(around)) around_.put(r, reduce);
+    }
+    State& s = states_[user];
+    const std::vector<UOp> loops = loops_of(values_[user].ranges());
+    if (!is_subset(around, loops) || around.size() == loops.size()) return;
+    if (s.outer.empty() || around.size() < s.outer.size()) s.outer.assign(around.begin(), around.end());
+  }
+
+  // How often a use computes the value, if it is put there.
+  double evaluations(const Use& use, bool& is_hoisted) const {
+    const std::vector<UOp> used = ranges_of_indices(use.read);
+    double product = places(used);
+    bool is_inside_reduction = false;
+    for (UOp r : used) {
+      const UOp reduce = around_.get(r);
+      if (!reduce) continue;
+      is_inside_reduction = true;
+      product *= places_outside(ranges_of(reduce), used);
+      break;
+    }
+    const std::vector<UOp> loops = loops_of(values_[use.user].ranges());
+    is_hoisted = !is_inside_reduction && used.size() < loops.size();
+    if (is_hoisted) {
+      const State& s = states_[use.user];
+      const bool nests = s.outer.empty() || is_subset(used, s.outer) || is_subset(s.outer, used);
+      if (!nests) product *= places_outside(loops, used);
+    }
+    return product;
+  }
+
+  static std::vector<UOp> ranges_of_indices(UOp read) {
+    std::vector<UOp> out;
+    for (UOp i : at(read)) {
+      for (UOp r : ranges_of(i)) {
+        if (!has(out, r)) out.push_back(r);
+      }
+    }
+    return out;
+  }
+
+  bool is_cheaper_stored(uint32_t i) const {
+    const StoredValue& v = values_[i];
+    const State& s = states_[i];
+    const Work work = work_of(v);
+    if (work.statements == 0) return false;  // a constant, or memory by another name
+    if (s.uses.size() > cost::kMostUses) return true;
+    const double size = places(v.ranges());
+    double evaluated = 0, read = 0;
+    for (size_t k = 0; k < s.uses.size(); k++) {
+      const Use& use = s.uses[k];
+      if (would_outgrow(use.user, i, work)) return true;
+      bool is_hoisted = false;
+      const double count = evaluations(use, is_hoisted);
+      read += count;
+      if (!shares_kernel_with_earlier(i, k)) evaluated += count;
+      if (work.has_reduction && is_hoisted && loses_parallelism(use, work, size)) return true;
+      if (work.has_contraction && (is_hoisted || is_inside_reduction(use))) return true;
+    }
+    if (work.has_reduction) return evaluated > size;
+    const double bytes = v.value().dtype().item_bytes();
+    const double again = evaluated * work.total();
+    const double stored = size * work.total() + size * bytes * cost::kWriteByte +
+                          read * bytes * cost::kReadByte + cost::kKernel;
+    return stored < again;
+  }
+
+  bool is_inside_reduction(const Use& use) const {
+    for (UOp r : ranges_of_indices(use.read)) {
+      if (around_.get(r)) return true;
+    }
+    return false;
+  }
+
+  // The same element, used by two values that will share a kernel, is computed once.
+  bool shares_kernel_with_earlier(uint32_t i, size_t k) const {
+    const std::vector<Use>& uses = states_[i].uses;
+    for (size_t e = k; e-- > 0 && uses[e].read == uses[k].read;) {
+      const uint32_t a = uses[e].user, b = uses[k].user;
+      if (levels_.of[a] == levels_.of[b] && has_same_loops(values_[a], values_[b])) return true;
+    }
+    return false;
+  }
+
+  bool loses_parallelism(const Use& use, const Work& work, double size) const {
+    const double parallel = places(ranges_of_indices(use.read));
+    return parallel < cost::kLeastParallel && size * work.total() > cost::kSmallWork;
+  }
+
+  bool would_outgrow(uint32_t user, uint32_t i, const Work& work) const {
+    const State& s = states_[user];
+    const std::vector<Use>& uses = states_[i].uses;
+    const size_t count = size_t(
+        std::count_if(uses.begin(), uses.end(), [&](const Use& u) { return u.user == user; }));
+    const size_t grown = s.statements + count * work.statements;
+    if (grown > 2 * limits_.statements) return true;
+    if (s.inputs.size() + work.reads > limits_.buffers) return true;
+    return grown > cost::kFreeGrowth &&
+           grown > cost::kMostGrowth * (s.own_statements + work.statements);
+  }
+
+  // ---- the new graph
+
+  void rebuild(uint32_t i) {
+    const StoredValue& v = values_[i];
+    NodeMap done(arena_);
+    UOp result;
+    if (v.is_write) {
+      const UOp store = v.store();
+      std::vector<UOp> srcs(store.srcs().begin(), store.srcs().end());
+      std::vector<UOp> target(srcs[0].srcs().begin(), srcs[0].srcs().end());
+      target[0] = rebuilt_memory(target[0]);
+      srcs[0] = arena_.with_srcs(srcs[0], target);
+      for (size_t k = 1; k < srcs.size(); k++) srcs[k] = rebuilt_value(srcs[k], i, done);
+      result = arena_.with_srcs(store, srcs);
+      if (v.node.is(Op::END)) result = with_first(v.node, result);
+    } else {
+      const UOp value = rebuilt_value(v.value(), i, done);
+      result = with_first(v.node, arena_.make(Op::CONTIGUOUS, value.dtype(), {value}));
+    }
+    rebuilt_.put(v.node, result);
+  }
+
+  UOp with_first(UOp n, UOp first) {
+    std::vector<UOp> srcs(n.srcs().begin(), n.srcs().end());
+    srcs[0] = first;
+    return arena_.with_srcs(n, srcs);
+  }
+
+  // Memory, with what it comes AFTER.
+  UOp rebuilt_memory(UOp n) {
+    std::vector<UOp> path;
+    while (n.is(Op::AFTER) && !rebuilt_.has(n)) {
+      path.push_back(n);
+      n = n.src(0);
+    }
+    UOp result = rebuilt_.has(n) ? rebuilt_.get(n) : n;
+    for (size_t i = path.size(); i-- > 0;) {
+      std::vector<UOp> srcs{result};
+      for (UOp effect : path[i].srcs().subspan(1)) srcs.push_back(rebuilt_.get(effect));
+      result = arena_.with_srcs(path[i], srcs);
+      rebuilt_.put(path[i], result);
+    }
+    return result;
+  }
+
+  // What stands in place of a read in the kernel of `user`: null if it stays a read.
+  UOp replacement(UOp n, uint32_t user) const {
+    if (!is_read(n)) return {};
+    if (UOp expression = inlined_.get(n)) return expression;
+    const uint64_t number = numbers_.number(n.src(0));
+    if (number == 0 || !is_together(user, uint32_t(number - 1))) return {};
+    const StoredValue& source = values_[number - 1];
+    return reads_own_place(n, source.node) ? source.value() : UOp();
+  }
+
+  UOp rebuilt_value(UOp root, uint32_t user, NodeMap& done) {
+    std::vector<UOp> stack{root}, srcs;
+    while (!stack.empty()) {
+      const UOp n = stack.back();
+      if (done.has(n)) {
+        stack.pop_back();
+        continue;
+      }
+      if (const UOp instead = replacement(n, user)) {
+        if (!done.has(instead)) {
+          stack.push_back(instead);
+          continue;
+        }
+        done.put(n, done.get(instead));
+      } else if (is_read(n)) {
+        done.put(n, with_first(n, rebuilt_memory(n.src(0))));
+      } else if (n.dtype().is_index()) {
+        done.put(n, n);
+      } else {
+        const size_t before = stack.size();
+        for (UOp s : n.srcs()) {
+          if (!done.has(s)) stack.push_back(s);
+        }
+        if (stack.size() > before) continue;
+        srcs.clear();
+        for (UOp s : n.srcs()) srcs.push_back(done.get(s));
+        done.put(n, arena_.with_srcs(n, srcs));
+      }
+      stack.pop_back();
+    }
+    return done.get(root);
+  }
+
+  UOp sink_;
+  Arena& arena_;
+  KernelLimits limits_;
+  std::vector<StoredValue> values_;
+  Levels levels_;
+  std::vector<State> states_;
+  NodeMap numbers_;  // 1 + place in values_
+  NodeMap inlined_;  // read -> what is computed instead
+  NodeMap around_;   // a range of a reduction -> the REDUCE with the most loops around it
+  NodeMap rebuilt_;  // BUFFERIZE, write, AFTER -> the new one
+};
+
+}  // namespace
+
+UOp inline_buffers(UOp sink, const KernelLimits& limits) { return Inliner(sink, limits).run(); }
+
+}  // namespace weft

@@ -1,0 +1,13 @@
+// Phase 3: decides for every value that may be stored whether it is.
+#pragma once
+
+#include "ir/node.h"
+#include "schedule/schedule.h"
+
+namespace weft {
+
+// The rangeified graph with the values that are cheaper to compute again put into their users. Every
+// BUFFERIZE that is left is CONTIGUOUS: it is stored.
+UOp inline_buffers(UOp sink, const KernelLimits& limits);
+
+}  // namespace weft

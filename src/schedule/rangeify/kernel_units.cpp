@@ -1,0 +1,407 @@
+// Grouping writes: by version, by shared work, then by equal loops at equal depth.
+#include "schedule/rangeify/kernel_units.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <queue>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "ir/arena.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/scope.h"
+#include "schedule/rangeify/buffer_cost.h"
+#include "schedule/rangeify/levels.h"
+#include "schedule/rangeify/stored_values.h"
+
+namespace weft {
+namespace {
+
+constexpr size_t kMostSearched = 4096;  // units looked at before two are said to depend
+
+struct Unit {
+  std::vector<uint32_t> writes;      // in values_
+  std::vector<uint32_t> needs;       // units whose memory it reads
+  std::vector<UOp> reads;            // INDEX nodes
+  std::vector<UOp> memories;         // that it reads or writes, as versions
+  std::vector<UOp> reductions;
+  size_t statements = 0;
+  bool has_contraction = false;
+  bool is_sequence = false;  // its loops run one after the other
+};
+
+template <class T>
+void add_once(std::vector<T>& list, const T& item) {
+  if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(item);
+}
+
+std::vector<UOp> loops_of(const StoredValue& v) {
+  std::vector<UOp> out;
+  for (UOp r : v.ranges()) {
+    if (r.is(Op::RANGE)) out.push_back(r);
+  }
+  return out;
+}
+
+class Grouping {
+ public:
+  Grouping(UOp sink, const KernelLimits& limits)
+      : sink_(sink),
+        limits_(limits),
+        values_(stored_values(sink)),
+        unit_of_version_(sink.arena()),
+        readers_(sink.arena()) {}
+
+  std::vector<KernelUnit> run() {
+    make_units();
+    parents_.resize(units_.size());
+    std::iota(parents_.begin(), parents_.end(), 0u);
+    if (limits_.sequences) join_making_with_writing();
+    join_shared_reductions();
+    gather();
+    order();
+    return merge();
+  }
+
+ private:
+  // ---- one unit per version
+
+  void make_units() {
+    for (uint32_t i = 0; i < values_.size(); i++) {
+      const UOp version = values_[i].version;
+      if (!unit_of_version_.has(version)) {
+        units_.emplace_back();
+        unit_of_version_.put_number(version, units_.size());
+      }
+      const uint32_t u = uint32_t(unit_of_version_.number(version) - 1);
+      units_[u].writes.push_back(i);
+      describe(units_[u], values_[i], u);
+    }
+    for (UOp s : sink_.srcs()) count_reader(s, UINT32_MAX - 1);
+  }
+
+  void describe(Unit& unit, const StoredValue& v, uint32_t u) {
+    const UOp target = v.store().src(0);
+    add_once(unit.memories, target.src(0));
+    if (target.src(0).is(Op::AFTER)) {
+      add_once(unit.needs, uint32_t(unit_of_version_.number(target.src(0)) - 1));
+    }
+    const std::vector<UOp> roots(v.store().srcs().begin() + 1, v.store().srcs().end());
+    visit_computation(roots, [&](UOp n) {
+      if (is_read(n)) {
+        unit.reads.push_back(n);
+        add_once(unit.memories, n.src(0));
+        count_reader(n.src(0), u);
+        if (n.src(0).is(Op::AFTER)) {
+          add_once(unit.needs, uint32_t(unit_of_version_.number(n.src(0)) - 1));
+        }
+      } else {
+        unit.statements++;
+        if (n.is(Op::REDUCE)) add_once(unit.reductions, n);
+      }
+    });
+  }
+
+  // Which unit reads a version: 1 + its number, or 0xffffffff when more than one does.
+  void count_reader(UOp memory, uint32_t u) {
+    if (!memory.is(Op::AFTER)) return;
+    const uint64_t known = readers_.number(memory);
+    if (known == 0) {
+      readers_.put_number(memory, uint64_t(u) + 1);
+    } else if (known != uint64_t(u) + 1) {
+      readers_.put_number(memory, UINT32_MAX);
+    }
+  }
+
+  // ---- joins
+
+  uint32_t find(uint32_t u) {
+    while (parents_[u] != u) u = parents_[u] = parents_[parents_[u]];
+    return u;
+  }
+  // The later one stays: its place in the order is after all that both need.
+  void join(uint32_t a, uint32_t b) {
+    a = find(a), b = find(b);
+    if (a == b) return;
+    if (a > b) std::swap(a, b);
+    parents_[a] = b;
+    Unit &from = units_[a], &to = units_[b];
+    to.writes.insert(to.writes.begin(), from.writes.begin(), from.writes.end());
+    for (uint32_t n : from.needs) add_once(to.needs, n);
+    to.reads.insert(to.reads.end(), from.reads.begin(), from.reads.end());
+    for (UOp m : from.memories) add_once(to.memories, m);
+    for (UOp r : from.reductions) add_once(to.reductions, r);
+    to.statements += from.statements;
+    to.is_sequence = to.is_sequence || from.is_sequence;
+    from = {};
+  }
+
+  void join_making_with_writing() {
+    for (uint32_t u = 0; u < units_.size(); u++) {
+      if (units_[u].writes.empty()) continue;
+      const UOp base = values_[units_[u].writes.back()].store().src(0).src(0);
+      if (!base.is(Op::AFTER)) continue;
+      const uint64_t reader = readers_.number(base);
+      if (reader != 0 && reader != u + 1) continue;
+      const uint32_t making = find(uint32_t(unit_of_version_.number(base) - 1));
+      if (fits(units_[making], units_[u]) && !reads_overwritten(units_[u], units_[making])) {
+        join(making, u);
+        units_[find(u)].is_sequence = true;
+      }
+    }
+  }
+
+  // Unit a reads memory as it is before b writes to it.
+  bool reads_overwritten(const Unit& a, const Unit& b) const {
+    return std::any_of(b.writes.begin(), b.writes.end(), [&](uint32_t w) {
+      const UOp memory = values_[w].store().src(0).src(0);
+      return std::any_of(a.reads.begin(), a.reads.end(),
+                         [&](UOp read) { return read.src(0) == memory; });
+    });
+  }
+
+  bool fits(const Unit& a, const Unit& b) const {
+    return a.statements + b.statements <= limits_.statements &&
+           a.writes.size() + b.writes.size() <= limits_.writes &&
+           a.memories.size() + b.memories.size() <= limits_.buffers;
+  }
+
+  void join_shared_reductions() {
+    NodeMap first(sink_.arena());
+    for (uint32_t u = 0; u < units_.size(); u++) {
+      const std::vector<UOp> reductions = units_[u].reductions;
+      for (UOp r : reductions) {
+        if (!first.has(r)) {
+          first.put_number(r, u + 1);
+          continue;
+        }
+        const uint32_t other = find(uint32_t(first.number(r) - 1)), own = find(u);
+        if (other == own || !has_equal_loops(other, own)) continue;
+        if (!can_run_together(own, other) || !can_run_together(other, own)) continue;
+        if (!depends(own, other) && !depends(other, own)) join(other, own);
+      }
+    }
+  }
+
+  bool has_equal_loops(uint32_t a, uint32_t b) const {
+    const std::vector<UOp> loops = loops_of(values_[units_[a].writes[0]]);
+    const auto same = [&](uint32_t w) { return loops_of(values_[w]) == loops; };
+    return std::all_of(units_[a].writes.begin(), units_[a].writes.end(), same) &&
+           std::all_of(units_[b].writes.begin(), units_[b].writes.end(), same);
+  }
+
+  // Whether a needs b, directly or not; also when that would take long to find out.
+  bool depends(uint32_t a, uint32_t b) {
+    std::vector<uint32_t> todo{a}, seen{a};
+    while (!todo.empty()) {
+      const uint32_t u = todo.back();
+      todo.pop_back();
+      for (uint32_t need : units_[u].needs) {
+        need = find(need);
+        if (need == b && u != b) return true;
+        if (need == u || std::find(seen.begin(), seen.end(), need) != seen.end()) {
+          continue;
+        }
+        if (seen.size() >= kMostSearched) return true;
+        seen.push_back(need);
+        todo.push_back(need);
+      }
+    }
+    return false;
+  }
+
+  // Units that are left, needs by representative.
+  void gather() {
+    for (uint32_t u = 0; u < units_.size(); u++) {
+      if (find(u) != u) continue;
+      Unit& unit = units_[u];
+      std::vector<uint32_t> needs;
+      for (uint32_t n : unit.needs) {
+        if (find(n) != u) needs.push_back(find(n));
+      }
+      std::sort(needs.begin(), needs.end());
+      needs.erase(std::unique(needs.begin(), needs.end()), needs.end());
+      unit.needs = std::move(needs);
+      for (uint32_t w : unit.writes) {
+        if (unit.reductions.empty()) break;
+        unit.has_contraction = unit.has_contraction || work_of(values_[w]).has_contraction;
+      }
+    }
+  }
+
+  // ---- order and levels
+
+  // Every reader of memory that a unit writes in place comes first, where that is possible.
+  struct Waiting {
+    std::vector<std::pair<uint32_t, bool>> before;  // reader, and whether it may share the kernel
+  };
+
+  void order() {
+    const size_t count = units_.size();
+    std::vector<std::vector<uint32_t>> users(count), waiters(count);
+    std::vector<uint32_t> needed(count), awaited(count);
+    std::vector<Waiting> waiting(count);
+    NodeMap writer(sink_.arena());  // memory as found -> 1 + the unit that writes it
+    for (uint32_t u = 0; u < count; u++) {
+      for (uint32_t w : units_[u].writes) {
+        writer.put_number(values_[w].store().src(0).src(0), u + 1);
+      }
+      needed[u] = uint32_t(units_[u].needs.size());
+      for (uint32_t n : units_[u].needs) users[n].push_back(u);
+    }
+    for (uint32_t u = 0; u < count; u++) {
+      std::vector<uint32_t> seen;
+      for (UOp read : units_[u].reads) {
+        const uint64_t number = writer.number(read.src(0));
+        if (number == 0 || number == u + 1) continue;
+        const uint32_t w = uint32_t(number - 1);
+        if (std::find(seen.begin(), seen.end(), w) != seen.end()) continue;
+        seen.push_back(w);
+        waiting[w].before.emplace_back(u, can_run_together(u, w));
+        waiters[u].push_back(w);
+        awaited[w]++;
+      }
+    }
+    levels_.assign(count, 0);
+    std::vector<bool> is_done(count);
+    std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready, blocked;
+    const auto offer = [&](uint32_t u) { (awaited[u] == 0 ? ready : blocked).push(u); };
+    for (uint32_t u = 0; u < count; u++) {
+      if (needed[u] == 0 && !units_[u].writes.empty()) offer(u);
+    }
+    while (!ready.empty() || !blocked.empty()) {
+      auto& queue = ready.empty() ? blocked : ready;
+      const uint32_t u = queue.top();
+      queue.pop();
+      if (is_done[u]) continue;
+      is_done[u] = true;
+      uint32_t level = 1;
+      for (uint32_t n : units_[u].needs) level = std::max(level, levels_[n] + 1);
+      for (const auto& [reader, may_share] : waiting[u].before) {
+        if (is_done[reader]) level = std::max(level, levels_[reader] + (may_share ? 0 : 1));
+      }
+      levels_[u] = level;
+      order_.push_back(u);
+      for (uint32_t w : waiters[u]) {
+        if (--awaited[w] == 0 && needed[w] == 0 && !is_done[w]) ready.push(w);
+      }
+      for (uint32_t user : users[u]) {
+        if (--needed[user] == 0) offer(user);
+      }
+    }
+  }
+
+  // A unit reads only those elements that the same iterations of another one write.
+  bool can_run_together(uint32_t reader, uint32_t writer) const {
+    const Unit &a = units_[reader], &b = units_[writer];
+    if (!has_equal_loops(reader, writer)) return false;
+    for (uint32_t w : b.writes) {
+      const UOp target = values_[w].store().src(0);
+      for (UOp read : a.reads) {
+        if (read.src(0) != target.src(0)) continue;
+        if (a.is_sequence || b.is_sequence || !is_same_element(read, target)) return false;
+      }
+    }
+    return true;
+  }
+  static bool is_same_element(UOp read, UOp target) {
+    return std::equal(read.srcs().begin(), read.srcs().end(), target.srcs().begin(),
+                      target.srcs().end());
+  }
+
+  // ---- kernels over the same loops
+
+  std::vector<KernelUnit> merge() {
+    std::map<std::pair<uint32_t, std::vector<uint32_t>>, std::vector<uint32_t>> open;
+    std::vector<uint32_t> heads;
+    for (uint32_t u : order_) {
+      if (!has_equal_loops(u, u)) {
+        heads.push_back(u);
+        continue;
+      }
+      std::vector<uint32_t> key;
+      for (UOp r : loops_of(values_[units_[u].writes[0]])) key.push_back(r.id());
+      std::vector<uint32_t>& candidates = open[{levels_[u], std::move(key)}];
+      const auto partner = std::find_if(candidates.begin(), candidates.end(),
+                                        [&](uint32_t g) { return can_share(g, u); });
+      if (partner == candidates.end()) {
+        candidates.push_back(u);
+        heads.push_back(u);
+      } else {
+        absorb(*partner, u);
+      }
+    }
+    // A unit that joined a kernel may need one that comes after its first member: not by level.
+    std::stable_sort(heads.begin(), heads.end(),
+                     [&](uint32_t a, uint32_t b) { return levels_[a] < levels_[b]; });
+    std::vector<KernelUnit> kernels;
+    for (uint32_t u : heads) {
+      KernelUnit kernel;
+      for (uint32_t w : units_[u].writes) kernel.push_back(values_[w]);
+      kernels.push_back(std::move(kernel));
+    }
+    return kernels;
+  }
+
+  void absorb(uint32_t group, uint32_t u) {
+    Unit &to = units_[group], &from = units_[u];
+    to.writes.insert(to.writes.end(), from.writes.begin(), from.writes.end());
+    to.reads.insert(to.reads.end(), from.reads.begin(), from.reads.end());
+    for (UOp m : from.memories) add_once(to.memories, m);
+    for (UOp r : from.reductions) add_once(to.reductions, r);
+    to.statements += from.statements;
+    to.has_contraction = to.has_contraction || from.has_contraction;
+    to.is_sequence = to.is_sequence || from.is_sequence;
+  }
+
+  bool can_share(uint32_t group, uint32_t u) const {
+    const Unit &a = units_[group], &b = units_[u];
+    if (a.statements + b.statements > limits_.statements) return false;
+    if (a.reductions.size() + b.reductions.size() > limits_.accumulators) return false;
+    size_t memories = a.memories.size();
+    bool shares_memory = false;
+    for (UOp m : b.memories) {
+      const bool is_shared =
+          std::find(a.memories.begin(), a.memories.end(), m) != a.memories.end();
+      memories += is_shared ? 0 : 1;
+      shares_memory = shares_memory || is_shared;
+    }
+    if (memories + a.writes.size() + b.writes.size() > limits_.buffers) return false;
+    if (a.reductions.empty() != b.reductions.empty()) return false;
+    if (!a.reductions.empty()) {
+      if (!shares_memory || a.has_contraction || b.has_contraction) return false;
+      if (reduced_sizes(a) != reduced_sizes(b)) return false;
+    }
+    return can_run_together(group, u) && can_run_together(u, group);
+  }
+
+  static std::vector<uint32_t> reduced_sizes(const Unit& unit) {
+    std::vector<uint32_t> sizes;
+    for (UOp reduce : unit.reductions) {
+      for (UOp r : reduce.srcs().subspan(1)) add_once(sizes, r.src(0).id());
+    }
+    std::sort(sizes.begin(), sizes.end());
+    return sizes;
+  }
+
+  UOp sink_;
+  KernelLimits limits_;
+  std::vector<StoredValue> values_;
+  NodeMap unit_of_version_;  // AFTER -> 1 + unit
+  NodeMap readers_;
+  std::vector<Unit> units_;
+  std::vector<uint32_t> parents_, levels_, order_;
+};
+
+}  // namespace
+
+std::vector<KernelUnit> form_kernels(UOp sink, const KernelLimits& limits) {
+  return Grouping(sink, limits).run();
+}
+
+}  // namespace weft

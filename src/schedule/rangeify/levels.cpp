@@ -1,0 +1,117 @@
+// Levels, from the sources up.
+#include "schedule/rangeify/levels.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ir/arena.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "schedule/rangeify/stored_values.h"
+
+namespace weft {
+namespace {
+
+class Finder {
+ public:
+  Finder(const std::vector<StoredValue>& values, Arena& arena)
+      : values_(values), numbers_(arena), after_(arena) {
+    levels_.of.resize(values.size());
+    levels_.together.resize(values.size());
+  }
+
+  Levels run() {
+    for (size_t i = 0; i < values_.size();) {
+      size_t end = i + 1;  // the writes of one version have one level
+      while (values_[i].is_write && end < values_.size() && values_[end].is_write &&
+             values_[end].version == values_[i].version) {
+        end++;
+      }
+      uint32_t level = 1;
+      for (size_t k = i; k < end; k++) level = std::max(level, level_of(uint32_t(k)));
+      for (size_t k = i; k < end; k++) {
+        levels_.of[k] = level;
+        numbers_.put_number(values_[k].node, k + 1);
+        std::erase_if(levels_.together[k], [&](uint32_t f) { return levels_.of[f] != level; });
+      }
+      if (values_[i].is_write) after_.put_number(values_[i].version, level);
+      i = end;
+    }
+    return std::move(levels_);
+  }
+
+ private:
+  uint32_t level_of(uint32_t k) {
+    const StoredValue& v = values_[k];
+    std::vector<UOp> roots{v.value()};
+    uint32_t level = 1;
+    if (v.is_write) {
+      if (v.store().src_count() > 2) roots.push_back(v.store().src(2));
+      level = level_of_base(v.store().src(0).src(0));
+    }
+    visit_computation(roots, [&](UOp n) {
+      if (is_read(n)) level = std::max(level, level_of_read(n, k));
+    });
+    return level;
+  }
+
+  // Writes may follow the making of the memory in the same kernel.
+  uint32_t level_of_base(UOp memory) const {
+    if (memory.is(Op::AFTER)) return uint32_t(after_.number(memory)) + 1;
+    const uint64_t number = numbers_.number(memory);
+    return number == 0 ? 1 : levels_.of[number - 1];
+  }
+
+  uint32_t level_of_read(UOp read, uint32_t k) {
+    const UOp memory = read.src(0);
+    if (memory.is(Op::AFTER)) return uint32_t(after_.number(memory)) + 1;
+    const uint64_t number = numbers_.number(memory);
+    if (number == 0) return 1;
+    const uint32_t source = uint32_t(number - 1);
+    if (!values_[source].must_store) return levels_.of[source];
+    if (values_[k].must_store && reads_own_place(read, memory) &&
+        has_same_loops(values_[k], values_[source])) {
+      add_together(k, source);
+      for (const uint32_t further : levels_.together[source]) add_together(k, further);
+      return levels_.of[source];
+    }
+    return levels_.of[source] + 1;
+  }
+
+  void add_together(uint32_t k, uint32_t source) {
+    std::vector<uint32_t>& together = levels_.together[k];
+    if (std::find(together.begin(), together.end(), source) != together.end()) return;
+    together.push_back(source);
+  }
+
+  const std::vector<StoredValue>& values_;
+  NodeMap numbers_, after_;
+  Levels levels_;
+};
+
+}  // namespace
+
+Levels find_levels(const std::vector<StoredValue>& values, Arena& arena) {
+  return Finder(values, arena).run();
+}
+
+bool reads_own_place(UOp read, UOp stored) {
+  const std::span<const UOp> at = read.srcs().subspan(1), ranges = stored.srcs().subspan(1);
+  return std::equal(at.begin(), at.end(), ranges.begin(), ranges.end());
+}
+
+bool has_same_loops(const StoredValue& a, const StoredValue& b) {
+  const auto loops = [](const StoredValue& v) {
+    std::vector<UOp> out;
+    for (UOp r : v.ranges()) {
+      if (r.is(Op::RANGE)) out.push_back(r);
+    }
+    return out;
+  };
+  return loops(a) == loops(b);
+}
+
+}  // namespace weft

@@ -1,0 +1,13 @@
+// Writes that touch the same elements, one after the other.
+#pragma once
+
+#include "ir/node.h"
+
+namespace weft {
+
+// AFTER(m, w1, w2, ...) says that each write comes after those before it. Here writes of one AFTER
+// touch different elements and can run in any order; where they may not, the later one is AFTER the
+// earlier ones: AFTER(AFTER(m, w1), w2).
+UOp order_writes(UOp sink);
+
+}  // namespace weft

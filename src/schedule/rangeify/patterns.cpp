@@ -1,0 +1,111 @@
+// Clean-ups before ranges, and of stored values before their cost is weighed.
+#include "schedule/rangeify/patterns.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "ir/arena.h"
+#include "ir/build.h"
+#include "ir/dim.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/scope.h"
+#include "ir/shape.h"
+#include "rewrite/pattern.h"
+#include "rewrite/rule.h"
+#include "rewrite/rule_set.h"
+#include "schedule/rangeify/substitute_ranges.h"
+
+namespace weft {
+namespace {
+using namespace names;
+
+UOp first_source(Match& m) { return m.root().src(0); }
+
+// Writes to no elements are none.
+bool writes_nothing(UOp effect) {
+  const UOp store = effect.is(Op::END) ? effect.src(0) : effect;
+  if (!store.is(Op::STORE)) return false;
+  const Shape shape = shape_of(store);
+  return std::any_of(shape.begin(), shape.end(), [](Dim d) { return d.is(0); });
+}
+
+UOp after_nothing(Match& m) {
+  const UOp n = m.root();
+  std::vector<UOp> srcs{n.src(0)};
+  for (UOp s : n.srcs().subspan(1)) {
+    if (!writes_nothing(s)) srcs.push_back(s);
+  }
+  if (srcs.size() == 1) return n.src(0);
+  return srcs.size() == n.src_count() ? UOp() : m.arena().with_srcs(n, srcs);
+}
+
+// clang-format off
+constexpr Rule kEarlyRules[] = {
+    rule("detach", op(Op::DETACH, x), first_source),
+    rule("contiguous-backward", op(Op::CONTIGUOUS_BACKWARD, x), first_source),
+    rule("after-nothing", op(Op::AFTER, rest), after_nothing),
+};
+// clang-format on
+
+bool must_be_stored(UOp bufferize) { return bufferize.src(0).is(Op::CONTIGUOUS); }
+
+std::span<const UOp> tail(UOp n) { return n.srcs().subspan(1); }
+
+// INDEX(BUFFERIZE(INDEX(m, i...), ranges...), at...) -> INDEX(m, i[ranges := at]...)
+UOp index_of_copy(Match& m) {
+  const UOp stored = m.root().src(0);
+  if (!stored.is(Op::BUFFERIZE)) return {};
+  const UOp value = stored.src(0);
+  if (!value.is(Op::INDEX) && !value.is_const()) return {};
+  return substitute_ranges(value, tail(stored), tail(m.root()));
+}
+
+// A range that the value does not depend on becomes the index 0: the axis has one place.
+UOp dead_axis(Match& m) {
+  const UOp n = m.root();
+  if (must_be_stored(n)) return {};
+  std::vector<UOp> srcs(n.srcs().begin(), n.srcs().end());
+  for (size_t i = 1; i < srcs.size(); i++) {
+    if (srcs[i].is(Op::RANGE) && !is_in_scope(srcs[i], n.src(0))) {
+      srcs[i] = index_const(m.arena(), 0);
+    }
+  }
+  const UOp result = m.arena().with_srcs(n, srcs);
+  return result == n ? UOp() : result;
+}
+
+UOp index_of_dead_axis(Match& m) {
+  const UOp n = m.root();
+  if (!n.src(0).is(Op::BUFFERIZE)) return {};
+  std::vector<UOp> srcs(n.srcs().begin(), n.srcs().end());
+  for (size_t i = 1; i < srcs.size(); i++) {
+    if (!n.src(0).src(i).is(Op::RANGE)) srcs[i] = index_const(m.arena(), 0);
+  }
+  const UOp result = m.arena().with_srcs(n, srcs);
+  return result == n ? UOp() : result;
+}
+
+// clang-format off
+constexpr Rule kBufferizeRules[] = {
+    rule("dead-axis", op(Op::BUFFERIZE, rest), dead_axis),
+    rule("index-of-dead-axis", op(Op::INDEX, rest), index_of_dead_axis),
+    rule("index-of-copy", op(Op::INDEX, rest), index_of_copy),
+};
+// clang-format on
+
+}  // namespace
+
+const RuleSet& early_rules() {
+  static const RuleSet kRules("early", {{"early", kAnyDType, kEarlyRules}});
+  return kRules;
+}
+
+const RuleSet& bufferize_rules() {
+  static const RuleSet kRules("bufferize", {{"bufferize", kAnyDType, kBufferizeRules}});
+  return kRules;
+}
+
+}  // namespace weft

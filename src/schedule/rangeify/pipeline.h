@@ -1,0 +1,20 @@
+// Rangeify: a tensor graph -> a graph of kernels.
+#pragma once
+
+#include <string>
+
+#include "ir/node.h"
+#include "rewrite/trace.h"
+#include "schedule/schedule.h"
+
+namespace weft {
+
+// Phases 1 to 4: the graph on ranges, with what is stored decided.
+UOp run_rangeify_pipeline(UOp sink, const KernelLimits& limits, const std::string& device,
+                          Trace* trace);
+
+// Phase 5: the graph of kernels.
+UOp run_kernel_split_pipeline(UOp sink, const KernelLimits& limits, const std::string& device,
+                              Trace* trace);
+
+}  // namespace weft

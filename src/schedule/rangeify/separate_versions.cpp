@@ -1,0 +1,90 @@
+// One walk, sources first.
+#include "schedule/rangeify/separate_versions.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "ir/arena.h"
+#include "ir/build.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/place.h"
+#include "ir/walk.h"
+
+namespace weft {
+namespace {
+
+class Separation {
+ public:
+  Separation(Arena& arena, size_t writes) : arena_(arena), writes_(writes), done_(arena),
+                                            written_(arena), kept_(arena) {}
+
+  UOp run(UOp sink) {
+    for (UOp s : sink.srcs()) kept_.put_number(place_of(s).version, 1);
+    visit_missing(
+        sink, [&](UOp n) { return done_.has(n); }, [&](UOp n) { done_.put(n, rebuilt(n)); });
+    return done_.get(sink);
+  }
+
+ private:
+  UOp rebuilt(UOp n) {
+    std::vector<UOp> srcs;
+    for (UOp s : n.srcs()) srcs.push_back(done_.get(s));
+    if (!n.is(Op::AFTER) || is_register(n)) return arena_.with_srcs(n, srcs);
+    UOp memory = srcs[0];
+    if (written_.has(memory) || kept_.has(n.src(0))) memory = copy_of(memory);
+    written_.put_number(memory, 1);
+    const std::span<const UOp> effects = std::span(srcs).subspan(1);
+    for (size_t i = 0; i < effects.size(); i += writes_) {
+      std::vector<UOp> part{memory};
+      for (UOp effect : effects.subspan(i, std::min(writes_, effects.size() - i))) {
+        part.push_back(memory == srcs[0] ? effect : on(effect, srcs[0], memory));
+      }
+      memory = arena_.make(Op::AFTER, memory.dtype(), part);
+    }
+    return memory;
+  }
+
+  // A copy that is no other node: DETACHes, of which the graph has none left, tell copies apart.
+  UOp copy_of(UOp memory) {
+    UOp value = memory, copy;
+    do {
+      value = arena_.make(Op::DETACH, memory.dtype(), {value});
+      copy = arena_.make(Op::CONTIGUOUS, memory.dtype(), {value});
+    } while (written_.has(copy));
+    return copy;
+  }
+
+  // The same write to another memory.
+  UOp on(UOp effect, UOp from, UOp to) {
+    if (effect.is(Op::END)) {
+      std::vector<UOp> srcs(effect.srcs().begin(), effect.srcs().end());
+      srcs[0] = on(srcs[0], from, to);
+      return arena_.with_srcs(effect, srcs);
+    }
+    std::vector<UOp> chain;
+    for (UOp n = effect.src(0); n != from; n = n.src(0)) chain.push_back(n);
+    UOp target = to;
+    for (size_t i = chain.size(); i-- > 0;) {
+      std::vector<UOp> srcs(chain[i].srcs().begin(), chain[i].srcs().end());
+      srcs[0] = target;
+      target = arena_.with_srcs(chain[i], srcs);
+    }
+    std::vector<UOp> srcs(effect.srcs().begin(), effect.srcs().end());
+    srcs[0] = target;
+    return arena_.with_srcs(effect, srcs);
+  }
+
+  Arena& arena_;
+  size_t writes_;
+  NodeMap done_, written_;
+  NodeMap kept_;  // sources of the SINK: they are read at the end
+};
+
+}  // namespace
+
+UOp separate_versions(UOp sink, size_t writes) { return Separation(sink.arena(), writes).run(sink); }
+
+}  // namespace weft

@@ -1,0 +1,148 @@
+// Cutting kernels out of the graph, sources before users.
+#include "schedule/rangeify/split_kernel.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "ir/arena.h"
+#include "ir/build.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/print.h"
+#include "ir/scope.h"
+#include "ir/walk.h"
+#include "rewrite/graph_rewrite.h"
+#include "schedule/rangeify/kernel_context.h"
+#include "schedule/rangeify/kernel_units.h"
+#include "schedule/rangeify/split_patterns.h"
+#include "schedule/rangeify/stored_values.h"
+
+namespace weft {
+namespace {
+
+// "r_64_8" reduces to 64 x 8 elements, "e_256" computes 256 without a reduction.
+std::string name_of_kernel(UOp ast) {
+  bool reduces = false;
+  std::string sizes;
+  for (UOp n : toposort(ast)) reduces = reduces || n.is(Op::REDUCE);
+  const UOp first = ast.src(0);
+  for (UOp r : first.is(Op::END) ? first.srcs().subspan(1) : std::span<const UOp>()) {
+    sizes += r.src(0).is_const() ? fmt::format("_{}", r.src(0).const_int()) : "_n";
+  }
+  if (ast.src_count() > 1) sizes += fmt::format("_x{}", ast.src_count());
+  return (reduces ? "r" : "e") + sizes;
+}
+
+class Splitter {
+ public:
+  Splitter(UOp sink, const std::vector<KernelUnit>& kernels, const std::string& device)
+      : sink_(sink), arena_(sink.arena()), kernels_(kernels), device_(device),
+        kernel_of_(arena_), made_(arena_), memories_(arena_) {
+    for (size_t k = 0; k < kernels.size(); k++) {
+      for (const StoredValue& w : kernels[k]) kernel_of_.put_number(w.node, k + 1);
+    }
+  }
+
+  UOp run() {
+    for (uint32_t k = 0; k < kernels_.size(); k++) cut(k);
+    std::vector<UOp> srcs;
+    for (UOp s : sink_.srcs()) srcs.push_back(memory_after(s));
+    return arena_.with_srcs(sink_, srcs);
+  }
+
+ private:
+  void cut(uint32_t k) {
+    std::vector<UOp> effects;
+    for (const StoredValue& w : kernels_[k]) {
+      if (!is_outer_end(w.node)) {
+        throw InternalError("a write stands in loops that are open:\n" + neighbourhood(w.node));
+      }
+      effects.push_back(w.node);
+    }
+    std::vector<UOp> memories, variables;
+    const UOp ast =
+        split_store(sink(arena_, effects), kernel_of_, k, memories, variables);
+    std::vector<UOp> srcs{ast};
+    for (UOp m : memories) srcs.push_back(memory_after(m));
+    srcs.insert(srcs.end(), variables.begin(), variables.end());
+    const UOp kernel =
+        arena_.make(Op::KERNEL, dtypes::void_, srcs, Arg::name(name_of_kernel(ast)));
+    for (UOp effect : effects) made_.put(effect, kernel);
+  }
+
+  // Memory of the graph of writes, in the graph of kernels.
+  UOp memory_after(UOp n) {
+    std::vector<UOp> path;
+    while (!memories_.has(n) && n.is(Op::AFTER)) {
+      path.push_back(n);
+      n = n.src(0);
+    }
+    UOp result = memories_.has(n) ? memories_.get(n) : buffer_of(n);
+    for (size_t i = path.size(); i-- > 0;) {
+      std::vector<UOp> srcs{result};
+      for (UOp effect : path[i].srcs().subspan(1)) {
+        const UOp kernel = made_.get(effect);
+        if (!kernel) throw InternalError("a kernel is used before it is cut");
+        if (std::find(srcs.begin(), srcs.end(), kernel) == srcs.end()) srcs.push_back(kernel);
+      }
+      // The making of memory and the writes that follow, in one kernel: it is AFTER that.
+      const bool is_same = result.is(Op::AFTER) && srcs.size() == 2 && result.src(1) == srcs[1] &&
+                           result.src_count() == 2;
+      if (!is_same) result = after(result, std::span(srcs).subspan(1));
+      memories_.put(path[i], result);
+    }
+    return result;
+  }
+
+  UOp buffer_of(UOp n) {
+    const UOp result = n.is(Op::BUFFER) ? n
+                                        : buffer(arena_, n.dtype().pointee(), n.src(0), device_,
+                                                 arena_.fresh_id());
+    memories_.put(n, result);
+    return result;
+  }
+
+  UOp sink_;
+  Arena& arena_;
+  const std::vector<KernelUnit>& kernels_;
+  std::string device_;
+  NodeMap kernel_of_;  // write -> 1 + kernel
+  NodeMap made_;       // write -> KERNEL
+  NodeMap memories_;
+};
+
+}  // namespace
+
+UOp split_kernels(UOp sink, const std::vector<KernelUnit>& kernels, const std::string& device) {
+  return Splitter(sink, kernels, device).run();
+}
+
+UOp split_store(UOp sink, const NodeMap& kernel_of, uint32_t kernel, std::vector<UOp>& memories,
+                std::vector<UOp>& variables) {
+  KernelContext context(sink.arena(), kernel_of, kernel);
+  const UOp cut = graph_rewrite(sink, kernel_rules(),
+                                {.context = &context, .descend = is_inside_kernel, .pass = "split"});
+  std::vector<UOp> order;
+  const UOp ast = renumber_kernel(cut, order);
+  for (UOp definition : order) {
+    memories.push_back(context.memories[context.owned.number(definition) - 1]);
+  }
+  variables = context.variables;
+  return ast;
+}
+
+bool all_ranges_outer(UOp n) { return ranges_of(n).empty(); }
+
+bool is_outer_end(UOp n) {
+  return (n.is(Op::END) || (n.is(Op::STORE) && n.dtype().is_void())) && all_ranges_outer(n);
+}
+
+}  // namespace weft

@@ -1,0 +1,27 @@
+// Phase 5, last step: every group of writes becomes a KERNEL.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/node.h"
+#include "schedule/rangeify/kernel_units.h"
+
+namespace weft {
+
+// The graph of kernels: SINK of memory, each BUFFER AFTER the KERNELs that write it; a KERNEL has
+// its ast and then its arguments, memory AFTER the kernels that it waits for. DEFINE_GLOBALs become
+// BUFFERs of `device`, with ids that are not in use.
+UOp split_kernels(UOp sink, const std::vector<KernelUnit>& kernels, const std::string& device);
+
+// One kernel's ast: legal as a kernel, its definitions numbered from 0. `memories` gets the memory
+// of every argument as the kernel finds it, `variables` the BINDs that it reads.
+UOp split_store(UOp sink, const NodeMap& kernel_of, uint32_t kernel, std::vector<UOp>& memories,
+                std::vector<UOp>& variables);
+
+// All loops of n are closed: it can be a kernel of its own.
+bool all_ranges_outer(UOp n);
+// A write with its loops closed around it.
+bool is_outer_end(UOp n);
+
+}  // namespace weft

@@ -1,0 +1,267 @@
+// Rules and renumbering of one kernel.
+#include "schedule/rangeify/split_patterns.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "ir/arena.h"
+#include "ir/bounds.h"
+#include "ir/build.h"
+#include "ir/dim.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/place.h"
+#include "ir/scalar.h"
+#include "ir/scope.h"
+#include "ir/walk.h"
+#include "rewrite/pattern.h"
+#include "rewrite/rule.h"
+#include "rewrite/rule_set.h"
+#include "schedule/rangeify/kernel_context.h"
+#include "schedule/rangeify/stored_values.h"
+
+namespace weft {
+namespace {
+using namespace names;
+
+// ---- before the split
+
+bool never_runs(std::span<const UOp> ranges) {
+  return std::any_of(ranges.begin(), ranges.end(), [](UOp r) {
+    return r.is(Op::RANGE) && r.src(0).is_const() && r.src(0).const_int() == 0;
+  });
+}
+
+UOp reduce_of_nothing(Match& m) {
+  const UOp n = m.root();
+  if (!never_runs(n.srcs().subspan(1))) return {};
+  return constant_bits(m.arena(), n.dtype(), *identity_bits(n.arg_op(), n.dtype()));
+}
+
+// A reduction of a value that its loop does not change: of integers, and by ops that do not count.
+UOp reduce_of_same(Match& m) {
+  constexpr OpSet kIdempotent = {Op::MAX, Op::MIN, Op::AND, Op::OR};
+  const UOp n = m.root();
+  Arena& arena = m.arena();
+  UOp value = n.src(0);
+  std::vector<UOp> kept;
+  for (UOp r : n.srcs().subspan(1)) {
+    const bool is_fixed = r.is(Op::RANGE) && r.src(0).is_const() && !is_in_scope(r, value);
+    if (is_fixed && kIdempotent.has(n.arg_op())) continue;
+    if (is_fixed && n.arg_op() == Op::ADD && n.dtype().is_int()) {
+      const uint64_t times = bits_of_int(n.dtype(), r.src(0).const_int());
+      value = value * constant_bits(arena, n.dtype(), times);
+      continue;
+    }
+    kept.push_back(r);
+  }
+  if (kept.size() + 1 == n.src_count()) return {};
+  return kept.empty() ? value : reduce(n.arg_op(), value, kept);
+}
+
+UOp after_no_runs(Match& m) {
+  const UOp n = m.root();
+  std::vector<UOp> srcs{n.src(0)};
+  for (UOp s : n.srcs().subspan(1)) {
+    if (!(s.is(Op::END) && never_runs(s.srcs().subspan(1)))) srcs.push_back(s);
+  }
+  if (srcs.size() == n.src_count()) return {};
+  return srcs.size() == 1 ? n.src(0) : m.arena().with_srcs(n, srcs);
+}
+
+// clang-format off
+constexpr Rule kBeforeSplitRules[] = {
+    rule("reduce-of-nothing", op(Op::REDUCE, rest), reduce_of_nothing),
+    rule("reduce-of-same", op(Op::REDUCE, rest), reduce_of_same),
+    rule("after-no-runs", op(Op::AFTER, rest), after_no_runs),
+};
+// clang-format on
+
+// ---- one kernel
+
+void note_variable(KernelContext& c, UOp bind) {
+  if (std::find(c.variables.begin(), c.variables.end(), bind) == c.variables.end()) {
+    c.variables.push_back(bind);
+  }
+}
+
+UOp unbound(KernelContext& c, UOp size) {
+  if (size.is_const()) return size;
+  std::vector<std::pair<UOp, UOp>> pairs;
+  for (UOp n : toposort(size)) {
+    if (!n.is(Op::BIND)) continue;
+    note_variable(c, n);
+    pairs.emplace_back(n, n.src(0));
+  }
+  return substitute(size, pairs);
+}
+
+UOp definition_of(KernelContext& c, UOp memory) {
+  if (!c.definitions.has(memory)) {
+    Arena& arena = memory.arena();
+    const UOp base = memory_of(memory);
+    const UOp own = define_global(arena, base.dtype().pointee(), unbound(c, base.src(0)),
+                                  arena.fresh_id());
+    c.definitions.put(memory, own);
+    c.owned.put_number(own, c.memories.size() + 1);
+    c.memories.push_back(memory);
+  }
+  return c.definitions.get(memory);
+}
+
+UOp debuf(Match& m) {
+  auto& c = m.context<KernelContext>();
+  const UOp n = m.root();
+  if (c.owned.has(n) || (n.is(Op::DEFINE_GLOBAL) && !n.dtype().is_pointer())) return {};
+  return definition_of(c, n);
+}
+
+UOp handle_after(Match& m) {
+  auto& c = m.context<KernelContext>();
+  const UOp n = m.root();
+  if (n.src_count() < 2) return {};
+  if (c.is_outside(n.src(1))) return definition_of(c, n);
+  const bool is_retyped = n.src(0).dtype() != n.dtype();
+  return is_retyped ? m.arena().with_srcs(n, n.srcs(), n.src(0).dtype()) : UOp();
+}
+
+UOp load_element(Match& m) {
+  const UOp n = m.root();
+  if (!n.src(0).dtype().is_pointer() || n.dtype().is_pointer()) return {};
+  return load(m.arena().with_srcs(n, n.srcs(), n.src(0).dtype()));
+}
+
+UOp store_to_place(Match& m) {
+  const UOp n = m.root();
+  if (!n.dtype().is_void() || !n.src(0).is(Op::LOAD)) return {};
+  std::vector<UOp> srcs(n.srcs().begin(), n.srcs().end());
+  srcs[0] = srcs[0].src(0);
+  return m.arena().with_srcs(n, srcs);
+}
+
+UOp unbind_kernel(Match& m) {
+  note_variable(m.context<KernelContext>(), m.root());
+  return m.root().src(0);
+}
+
+UOp drop_contiguous(Match& m) { return m.root().src(0); }
+
+UOp range_of_one(Match& m) {
+  const UOp size = m.root().src(0);
+  if (!size.is_const() || size.const_int() != 1) return {};
+  return constant(m.arena(), m.root().dtype(), int64_t(0));
+}
+
+// Loops that a rule has replaced by 0 are closed no more.
+UOp close_fewer(Match& m) {
+  const UOp n = m.root();
+  std::vector<UOp> srcs{n.src(0)};
+  for (UOp r : n.srcs().subspan(1)) {
+    if (r.is(Op::RANGE)) srcs.push_back(r);
+  }
+  if (srcs.size() == n.src_count()) return {};
+  return srcs.size() == 1 ? n.src(0) : m.arena().with_srcs(n, srcs);
+}
+
+// clang-format off
+constexpr Rule kKernelRules[] = {
+    rule("debuf", op({Op::BUFFER, Op::DEFINE_GLOBAL}, rest), debuf),
+    rule("handle-after", op(Op::AFTER, rest), handle_after),
+    rule("load-element", op(Op::INDEX, rest), load_element),
+    rule("store-to-place", op(Op::STORE, rest), store_to_place),
+    rule("unbind-kernel", op(Op::BIND, rest), unbind_kernel),
+    rule("cleanup-contiguous", op(Op::CONTIGUOUS, x), drop_contiguous),
+    rule("cleanup-range-of-one", op(Op::RANGE, x), range_of_one),
+    rule("close-fewer", op({Op::END, Op::REDUCE}, rest), close_fewer),
+};
+// clang-format on
+
+// Reductions of the same sizes in the same loops, none inside of another, run in the same loops.
+UOp share_reduce_loops(UOp ast) {
+  Arena& arena = ast.arena();
+  NodeMap depths(arena), results(arena);
+  using Key = std::tuple<uint64_t, std::vector<uint32_t>, std::vector<uint32_t>>;
+  std::map<Key, std::vector<UOp>> shared;
+  std::vector<UOp> srcs;
+  visit_missing(
+      ast, [&](UOp n) { return results.has(n); },
+      [&](UOp n) {
+        uint64_t depth = 1;
+        srcs.clear();
+        for (UOp s : n.srcs()) {
+          depth = std::max(depth, depths.number(s));
+          srcs.push_back(results.get(s));
+        }
+        UOp result = arena.with_srcs(n, srcs);
+        if (n.is(Op::REDUCE)) {
+          depth++;
+          Key key{depth, {}, {}};
+          for (UOp r : ranges_of(result)) std::get<1>(key).push_back(r.id());
+          for (UOp r : result.srcs().subspan(1)) std::get<2>(key).push_back(r.src(0).id());
+          const auto [at, is_first] = shared.try_emplace(std::move(key));
+          const std::span<const UOp> own = result.srcs().subspan(1);
+          if (is_first) {
+            at->second.assign(own.begin(), own.end());
+          } else {
+            std::vector<std::pair<UOp, UOp>> pairs;
+            for (size_t i = 0; i < own.size(); i++) pairs.emplace_back(own[i], at->second[i]);
+            result = substitute(result, pairs);
+          }
+        }
+        results.put(n, result);
+        depths.put_number(n, depth);
+      });
+  return results.get(ast);
+}
+
+}  // namespace
+
+const RuleSet& before_split_rules() {
+  static const RuleSet kRules("before split", {{"before split", kAnyDType, kBeforeSplitRules}});
+  return kRules;
+}
+
+const RuleSet& kernel_rules() {
+  static const RuleSet kRules("kernel", {{"kernel", kAnyDType, kKernelRules}});
+  return kRules;
+}
+
+bool is_inside_kernel(UOp n, void* context) {
+  return !n.is(Op::AFTER) || n.src_count() < 2 ||
+         !static_cast<KernelContext*>(context)->is_outside(n.src(1));
+}
+
+UOp renumber_kernel(UOp ast, std::vector<UOp>& order) {
+  ast = share_reduce_loops(ast);
+  Arena& arena = ast.arena();
+  const std::vector<UOp> nodes = toposort(ast);
+  NodeMap seen(arena);
+  const auto add = [&](UOp memory) {
+    if (!memory.is(Op::DEFINE_GLOBAL) || seen.has(memory)) return;
+    seen.put_number(memory, 1);
+    order.push_back(memory);
+  };
+  for (UOp n : nodes) {
+    if (n.is(Op::STORE)) add(memory_of(n.src(0)));
+  }
+  std::vector<std::pair<UOp, UOp>> pairs;
+  int64_t loops = 0, registers = 0;
+  for (UOp n : nodes) {
+    add(n);
+    if (n.is(Op::RANGE)) pairs.emplace_back(n, range(arena, n.src(0), loops++, n.axis()));
+    if (n.is(Op::DEFINE_REG)) pairs.emplace_back(n, define_reg(arena, n.dtype(), registers++));
+  }
+  for (size_t i = 0; i < order.size(); i++) {
+    pairs.emplace_back(order[i], define_global(arena, order[i].dtype().pointee(), order[i].src(0),
+                                               int64_t(i)));
+  }
+  return substitute(ast, pairs);
+}
+
+}  // namespace weft

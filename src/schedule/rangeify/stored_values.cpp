@@ -1,0 +1,50 @@
+// Finding what is stored.
+#include "schedule/rangeify/stored_values.h"
+
+#include <span>
+#include <vector>
+
+#include "ir/arena.h"
+#include "ir/bounds.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/place.h"
+#include "ir/walk.h"
+
+namespace weft {
+
+std::vector<StoredValue> stored_values(UOp sink) {
+  std::vector<StoredValue> out;
+  NodeMap written(sink.arena());  // writes found
+  for (UOp n : toposort(sink)) {
+    if (n.is(Op::BUFFERIZE)) {
+      out.push_back({n, false, n.src(0).is(Op::CONTIGUOUS), {}});
+    } else if (is_memory_after(n)) {
+      for (UOp effect : n.srcs().subspan(1)) {
+        if (written.has(effect)) continue;
+        written.put_number(effect, 1);
+        out.push_back({effect, true, true, n});
+      }
+    }
+  }
+  return out;
+}
+
+UOp memory_of(UOp n) {
+  while (n.is(Op::AFTER) || n.is(Op::INDEX)) n = n.src(0);
+  return n;
+}
+
+bool is_memory_after(UOp n) { return n.is(Op::AFTER) && !is_register(n); }
+
+bool is_read(UOp n) { return n.is(Op::INDEX); }
+
+double places(std::span<const UOp> ranges) {
+  double product = 1;
+  for (UOp r : ranges) {
+    if (r.is(Op::RANGE)) product *= double(bounds(r).hi + 1);
+  }
+  return product;
+}
+
+}  // namespace weft

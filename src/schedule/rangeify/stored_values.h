@@ -1,0 +1,71 @@
+// What a rangeified graph stores: its BUFFERIZEs and its writes, in order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ir/arena.h"
+#include "ir/node.h"
+#include "ir/op.h"
+
+namespace weft {
+
+// One BUFFERIZE, or one write: a STORE to memory, END around it if it has loops.
+struct StoredValue {
+  UOp node;
+  bool is_write = false;
+  bool must_store = false;  // a write, or BUFFERIZE(CONTIGUOUS(value), ...)
+  UOp version{};            // of a write: the AFTER that it makes, which has it with others
+
+  // The loops: constant indices of axes of size 1 included for a BUFFERIZE.
+  std::span<const UOp> ranges() const {
+    return is_write && node.is(Op::STORE) ? std::span<const UOp>() : node.srcs().subspan(1);
+  }
+  UOp store() const { return node.is(Op::END) ? node.src(0) : node; }  // of a write
+  // What is computed: without the CONTIGUOUS that says that it must be stored.
+  UOp value() const {
+    if (is_write) return store().src(1);
+    return must_store ? node.src(0).src(0) : node.src(0);
+  }
+};
+
+// Sources before users.
+std::vector<StoredValue> stored_values(UOp sink);
+
+// The memory that an AFTER or INDEX names: AFTER(m, ...) is m.
+UOp memory_of(UOp n);
+
+// AFTER, and not of a register.
+bool is_memory_after(UOp n);
+
+// An INDEX of memory, not of a pointer's element: a read of a stored value.
+bool is_read(UOp n);
+
+// Calls visit(n) for every node under the roots down to reads of memory, whose memory is not
+// entered, each once, users first. Index arithmetic is not visited.
+template <class Visit>
+void visit_computation(std::span<const UOp> roots, Visit&& visit) {
+  if (roots.empty()) return;
+  NodeMap seen(roots[0].arena());
+  std::vector<UOp> todo;
+  const auto push = [&](UOp n) {
+    if (n.dtype().is_index() || seen.has(n)) return;
+    seen.put_number(n, 1);
+    todo.push_back(n);
+  };
+  for (UOp n : roots) push(n);
+  while (!todo.empty()) {
+    const UOp n = todo.back();
+    todo.pop_back();
+    visit(n);
+    if (is_read(n)) continue;
+    for (UOp s : n.srcs()) push(s);
+  }
+}
+
+// The sizes of ranges, multiplied: a symbolic size counts as its largest.
+double places(std::span<const UOp> ranges);
+
+}  // namespace weft

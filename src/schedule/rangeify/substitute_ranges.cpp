@@ -1,0 +1,54 @@
+// One walk over what depends on the ranges.
+#include "schedule/rangeify/substitute_ranges.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "ir/arena.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/scope.h"
+#include "ir/walk.h"
+#include "schedule/rangeify/index_math.h"
+
+namespace weft {
+
+UOp substitute_ranges(UOp value, std::span<const UOp> ranges, std::span<const UOp> at) {
+  Arena& arena = value.arena();
+  NodeMap done(arena);
+  std::vector<UOp> replaced;
+  for (size_t i = 0; i < ranges.size(); i++) {
+    if (!ranges[i].is(Op::RANGE) || ranges[i] == at[i]) continue;
+    done.put(ranges[i], at[i]);
+    replaced.push_back(ranges[i]);
+  }
+  if (replaced.empty()) return value;
+  const auto is_touched = [&](UOp n) {
+    const std::span<const UOp> scope = ranges_of(n);
+    return std::any_of(scope.begin(), scope.end(), [&](UOp r) {
+      return std::find(replaced.begin(), replaced.end(), r) != replaced.end();
+    });
+  };
+  std::vector<UOp> srcs;
+  visit_missing(
+      value,
+      [&](UOp n) {
+        if (done.has(n)) return true;
+        if (is_touched(n)) return false;
+        done.put(n, n);
+        return true;
+      },
+      [&](UOp n) {
+        srcs.clear();
+        for (UOp s : n.srcs()) srcs.push_back(done.get(s));
+        if (n.is(Op::INDEX)) {
+          for (size_t i = 1; i < srcs.size(); i++) srcs[i] = simplify_index(srcs[i]);
+        }
+        done.put(n, arena.with_srcs(n, srcs));
+      });
+  return done.get(value);
+}
+
+}  // namespace weft

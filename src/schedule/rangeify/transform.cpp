@@ -1,0 +1,226 @@
+// The core transform: every node once, sources first, at the indices that phase 1 gave it.
+#include "schedule/rangeify/transform.h"
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "ir/arena.h"
+#include "ir/build.h"
+#include "ir/dim.h"
+#include "ir/dtype.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/place.h"
+#include "ir/print.h"
+#include "ir/scope.h"
+#include "ir/shape.h"
+#include "ir/walk.h"
+#include "schedule/rangeify/index_math.h"
+#include "schedule/rangeify/indexing.h"
+#include "schedule/rangeify/movement.h"
+#include "schedule/rangeify/stored_values.h"
+
+namespace weft {
+namespace {
+
+class Transform {
+ public:
+  explicit Transform(const IndexingContext& context)
+      : c_(context), arena_(context.arena()), lowered_(arena_), written_(arena_) {}
+
+  UOp run(UOp sink) {
+    const std::vector<UOp> order = toposort(sink);
+    for (UOp n : order) {
+      if (n.is(Op::AFTER) && n.src(0).is(Op::CONTIGUOUS)) written_.put_number(n.src(0), 1);
+    }
+    for (UOp n : order) {
+      const Lower rule = kLower[size_t(n.op())];
+      if (UOp result = rule != nullptr ? (this->*rule)(n) : lower_value(n)) lowered_.put(n, result);
+    }
+    return lowered_.get(sink);
+  }
+
+ private:
+  using Lower = UOp (Transform::*)(UOp);
+
+  // What is no tensor stays as it is; so does memory.
+  UOp keep(UOp n) { return n; }
+  UOp skip(UOp) { return {}; }  // movement ops: their users have followed them
+
+  UOp lower_value(UOp n) {
+    if (!c_.has(n)) return n.dtype().is_index() || n.src_count() == 0 ? n : UOp();
+    std::vector<UOp> srcs;
+    for (size_t i = 0; i < n.src_count(); i++) srcs.push_back(read(c_.edge(n, i)));
+    return stored(n, arena_.with_srcs(n, srcs));
+  }
+
+  UOp lower_iota(UOp n) {
+    if (!c_.has(n)) return {};
+    return stored(n, arena_.make(Op::CAST, n.dtype(), {c_[n].at[0]}));
+  }
+
+  UOp lower_reduce(UOp n) {
+    if (!c_.has(n)) return {};
+    const UOp value = read(c_.edge(n, 0));
+    const IndexList& ranges = c_[n].reduced;
+    return stored(n, ranges.empty() ? reduced_once(n, value) : reduce(n.arg_op(), value, ranges));
+  }
+  // A reduction of one element: identity op x is x, but for 0.0 + -0.0.
+  UOp reduced_once(UOp n, UOp value) {
+    const bool is_sum_of_floats = n.arg_op() == Op::ADD && n.dtype().is_float();
+    return is_sum_of_floats ? value + constant(arena_, n.dtype(), 0.0) : value;
+  }
+
+  UOp lower_contiguous(UOp n) {
+    const UOp value = read(c_.edge(n, 0));
+    return written_.has(n) ? made(n, value) : stored(n, value);
+  }
+
+  // Memory of its own, filled: equal values that are stored once must not share what is written.
+  UOp made(UOp n, UOp value) {
+    UOp size = index_const(arena_, 1);
+    for (const Dim d : shape_of(n)) size = index_mul(arena_, size, d.as_uop(arena_));
+    const UOp memory = buffer(arena_, n.dtype(), size, c_.device(), arena_.fresh_id());
+    if (size.is_const() && size.const_int() == 0) return memory;
+    const UOp place = element(memory, n, c_[n].at);
+    return after(memory, close(arena_.make(Op::STORE, dtypes::void_, {place, value}), c_[n].at, {}));
+  }
+
+  // INDEX of one element of the memory of n: of a BUFFER by its flat offset.
+  UOp element(UOp memory, UOp n, const IndexList& at) {
+    if (!memory_of(memory).is(Op::BUFFER)) {
+      return arena_.make(Op::INDEX, memory.dtype(), with_first(memory, at));
+    }
+    const UOp flat = simplify_index(flat_index(arena_, shape_of(n), at));
+    return arena_.make(Op::INDEX, memory.dtype(), {memory, flat});
+  }
+
+  UOp lower_store(UOp n) {
+    if (!c_.has(n)) return {};
+    if (!n.dtype().is_void()) return lower_value(n);
+    const Access& to = c_.edge(n, 0);
+    const UOp target = element(lowered_.get(to.base), to.base, to.at);
+    UOp value = read(c_.edge(n, 1));
+    if (value.dtype() != to.base.dtype()) value = bitcast(value, to.base.dtype());
+    std::vector<UOp> srcs{target, value};
+    if (n.src_count() > 2) srcs.push_back(read(c_.edge(n, 2)));
+    return close(arena_.make(Op::STORE, dtypes::void_, srcs), c_[n].at, {});
+  }
+
+  // Loops that the tensor graph has around a write are the innermost ones: a register lives through
+  // them.
+  UOp lower_end(UOp n) {
+    const UOp inner = lowered_.get(n.src(0));
+    if (!inner) return {};
+    if (!inner.is(Op::END)) return close(inner, {}, n.srcs().subspan(1));
+    return close(inner.src(0), IndexList(inner.srcs().begin() + 1, inner.srcs().end()),
+                 n.srcs().subspan(1));
+  }
+
+  UOp close(UOp effect, const IndexList& at, std::span<const UOp> loops) {
+    IndexList ranges;
+    for (UOp r : at) {
+      if (r.is(Op::RANGE) && is_in_scope(r, effect)) ranges.push_back(r);  // else it is done once
+    }
+    ranges.insert(ranges.end(), loops.begin(), loops.end());
+    return ranges.empty() ? effect : end(effect, ranges);
+  }
+
+  UOp lower_after(UOp n) {
+    std::vector<UOp> srcs;
+    for (UOp s : n.srcs()) {
+      const UOp below = lowered_.get(s);
+      if (!below) return {};  // a register that nobody reads
+      srcs.push_back(below);
+    }
+    return arena_.with_srcs(n, srcs);
+  }
+
+  UOp lower_sink(UOp n) {
+    std::vector<UOp> srcs;
+    for (UOp s : n.srcs()) {
+      while (is_movement(s.op())) s = s.src(0);
+      const UOp memory = lowered_.get(s);
+      const UOp base = place_of(memory).base;
+      if (!base.is(Op::BUFFER) && !base.is(Op::BUFFERIZE)) {
+        throw InternalError("a source of the SINK is not in memory:\n" + neighbourhood(s));
+      }
+      srcs.push_back(memory);
+    }
+    return sink(arena_, srcs);
+  }
+
+  // n's value, in memory where it is stored. Loops around it are axes of the memory.
+  UOp stored(UOp n, UOp value) {
+    const Assigned& a = c_[n];
+    if (a.storing == Storing::kNever) return value;
+    if (a.storing == Storing::kMust) value = arena_.make(Op::CONTIGUOUS, value.dtype(), {value});
+    IndexList ranges = outer_loops(n);
+    ranges.insert(ranges.end(), a.at.begin(), a.at.end());
+    return bufferize(value, ranges, AddrSpace::kGlobal);
+  }
+  static IndexList outer_loops(UOp n) {
+    const std::span<const UOp> loops = ranges_of(n);
+    return {loops.begin(), loops.end()};
+  }
+
+  // One element of a source.
+  UOp read(const Access& access) {
+    const UOp below = lowered_.get(access.base);
+    if (!below) throw InternalError("used before it is lowered:\n" + neighbourhood(access.base));
+    UOp value = below;
+    const bool is_memory = below.is(Op::BUFFER) || below.is(Op::BUFFERIZE) ||
+                           (below.is(Op::AFTER) && !is_register(below));
+    if (is_memory) {
+      IndexList at = below.is(Op::BUFFERIZE) ? outer_loops(access.base) : IndexList();
+      at.insert(at.end(), access.at.begin(), access.at.end());
+      value = element(below, access.base, at);
+    }
+    if (!access.gate) return value;
+    return where(access.gate, value, constant_bits(arena_, value.dtype(), 0));
+  }
+
+  static std::vector<UOp> with_first(UOp first, const IndexList& rest) {
+    std::vector<UOp> all{first};
+    all.insert(all.end(), rest.begin(), rest.end());
+    return all;
+  }
+
+  static constexpr std::array<Lower, kOpCount> rules() {
+    std::array<Lower, kOpCount> table{};
+    for (size_t i = 0; i < kOpCount; i++) {
+      if (is_movement(Op(i))) table[i] = &Transform::skip;
+    }
+    table[size_t(Op::DETACH)] = &Transform::skip;
+    for (Op op : {Op::BUFFER, Op::DEVICE, Op::CONST, Op::VARIABLE, Op::BIND, Op::RANGE,
+                  Op::DEFINE_REG}) {
+      table[size_t(op)] = &Transform::keep;
+    }
+    table[size_t(Op::IOTA)] = &Transform::lower_iota;
+    table[size_t(Op::REDUCE_AXIS)] = &Transform::lower_reduce;
+    table[size_t(Op::CONTIGUOUS)] = &Transform::lower_contiguous;
+    table[size_t(Op::STORE)] = &Transform::lower_store;
+    table[size_t(Op::END)] = &Transform::lower_end;
+    table[size_t(Op::AFTER)] = &Transform::lower_after;
+    table[size_t(Op::SINK)] = &Transform::lower_sink;
+    return table;
+  }
+  static const std::array<Lower, kOpCount> kLower;
+
+  const IndexingContext& c_;
+  Arena& arena_;
+  NodeMap lowered_;
+  NodeMap written_;  // values that are written to: their memory is nobody else's
+};
+constexpr std::array<Transform::Lower, kOpCount> Transform::kLower = Transform::rules();
+
+}  // namespace
+
+UOp transform_to_ranges(UOp sink, const IndexingContext& context) {
+  return Transform(context).run(sink);
+}
+
+}  // namespace weft

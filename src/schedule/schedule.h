@@ -1,0 +1,82 @@
+// A tensor graph as an ordered list of kernels and the memory that they use.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/arena.h"
+#include "ir/dim.h"
+#include "ir/dtype.h"
+#include "ir/node.h"
+#include "rewrite/trace.h"
+
+namespace weft {
+
+// One piece of memory that a schedule names.
+struct ScheduledBuffer {
+  enum class Kind : uint8_t {
+    kInput,   // exists: the BUFFER `id` of the tensor graph, read, or written in place
+    kOutput,  // made for a source of the SINK
+    kTemp,    // made and used up inside of the schedule
+    kTable,   // made with the content `data`
+  };
+  Kind kind;
+  DType dtype;
+  Dim size;                    // elements
+  std::string device;
+  int64_t id = 0;              // kInput
+  std::vector<uint64_t> data{};  // kTable: canonical bits of every element
+  // Where the memory comes from: buffers of one slot share an allocation, one after the other. An
+  // output in the slot of an input takes over its memory.
+  uint32_t slot = 0;
+};
+
+// One kernel on its arguments.
+struct KernelCall {
+  UOp ast;                                // a SINK, legal as a kernel; equal kernels are one node
+  std::string name;                       // what it does, for people: "r_16_4", "e_256"
+  std::vector<uint32_t> arguments;        // DEFINE_GLOBAL i is buffers[arguments[i]]
+  std::vector<UOp> variables;             // the BINDs of the VARIABLEs that it reads
+  size_t written = 0;                     // arguments [0, written) are written
+  std::vector<uint32_t> waits_for;        // earlier calls that must have run
+};
+
+struct Schedule {
+  std::shared_ptr<Arena> arena;  // of all nodes here
+  std::vector<ScheduledBuffer> buffers;
+  std::vector<KernelCall> calls;     // in an order in which they can run
+  std::vector<uint32_t> outputs;     // of source i of the SINK: the buffer that holds it at the end
+  size_t slot_count = 0;
+  int64_t temp_bytes = 0;            // of all temporaries
+  int64_t peak_bytes = 0;            // of the slots that they share
+};
+
+// What the target can do with a kernel.
+struct KernelLimits {
+  size_t statements = 512;   // nodes of arithmetic
+  size_t buffers = 64;       // arguments
+  size_t writes = 256;       // STOREs
+  size_t accumulators = 16;  // reductions that run together
+  bool sequences = true;     // loops of one kernel may run one after the other (not on a GPU)
+};
+
+struct ScheduleOptions {
+  KernelLimits limits{};
+  std::string device{};          // of memory that is made; else that of the graph's first BUFFER
+  std::vector<int64_t> dying{};  // ids of BUFFERs that nobody reads after the schedule
+  Trace* trace = nullptr;      // every phase is added to it
+};
+
+// `sink` is a legal tensor graph, a SINK of what is to exist in memory:
+//   CONTIGUOUS(x)                              x, in memory of its own
+//   AFTER(BUFFER, STORE(view, value)...)       the stores done in place
+//   AFTER(CONTIGUOUS(x), STORE(...)...)        the stores done in a copy of x
+//   BUFFER, or a RESHAPE of one of these       what it is
+// Throws SpecError when it is not legal.
+Schedule make_schedule(UOp sink, const ScheduleOptions& options = {});
+
+}  // namespace weft

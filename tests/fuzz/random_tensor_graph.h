@@ -1,0 +1,278 @@
+// Random tensor graphs: views of views, reductions, writes through views, several results.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "ir/arena.h"
+#include "ir/array.h"
+#include "ir/build.h"
+#include "ir/dim.h"
+#include "ir/node.h"
+#include "ir/shape.h"
+#include "tests/fuzz/choices.h"
+
+namespace weft::fuzz {
+
+class RandomTensorGraph {
+ public:
+  RandomTensorGraph(Arena& arena, Choices& choices) : arena_(arena), c_(choices) {}
+
+  struct Result {
+    UOp sink;
+    std::map<int64_t, Array> buffers;
+  };
+
+  Result make() {
+    for (int64_t id = 1, last = 1 + int64_t(c_.below(3)); id <= last; id++) add_buffer(id);
+    for (uint64_t i = 2 + c_.below(14); i > 0; i--) add(step());
+    std::vector<UOp> outputs;
+    for (uint64_t i = 1 + c_.below(3); i > 0; i--) outputs.push_back(contiguous(pick()));
+    if (!versions_.empty() && c_.one_in(2)) outputs.push_back(versions_.back());
+    return {sink(arena_, outputs), std::move(buffers_)};
+  }
+
+ private:
+  using Sizes = std::vector<Dim>;
+
+  DType type() { return c_.one_in(3) ? dtypes::float32 : dtypes::int32; }
+
+  void add_buffer(int64_t id) {
+    static constexpr int64_t kSizes[] = {1, 2, 4, 6, 6, 8, 12, 12, 12, 16, 24, 0};
+    const int64_t size = kSizes[c_.below(std::size(kSizes))];
+    const DType dtype = type();
+    std::vector<int64_t> numbers;
+    for (int64_t i = 0; i < size; i++) numbers.push_back(c_.between(-9, 9));
+    buffers_[id] = Array::of_ints(dtype, {size}, numbers);
+    const UOp b = buffer(arena_, dtype, size, "REF", id);
+    versions_.push_back(b);
+    add(b);
+    add(reshaped(b));
+  }
+
+  void add(UOp n) {
+    if (size_of_shape(n) <= 200 && shape_of(n).size() <= 5) values_.push_back(n);
+  }
+  static int64_t size_of_shape(UOp n) {
+    int64_t size = 1;
+    for (const Dim d : shape_of(n)) size *= d.value();
+    return size;
+  }
+  UOp pick() {
+    // Newer ones more often.
+    const size_t back = std::min(c_.below(values_.size()), c_.below(values_.size()));
+    return values_[values_.size() - 1 - back];
+  }
+  static Sizes sizes(UOp n) { return {shape_of(n).begin(), shape_of(n).end()}; }
+
+  UOp step() {
+    switch (c_.below(14)) {
+      case 0: return unary_step(pick());
+      case 1:
+      case 2:
+      case 3: return binary_step(pick());
+      case 4: return where_step(pick());
+      case 5:
+      case 6: return view_step(pick());
+      case 7: return view_step(view_step(pick()));
+      case 8:
+      case 9: return reduce_step(pick());
+      case 10: return c_.one_in(3) ? contiguous(pick()) : expand_step(pick());
+      case 11: return iota_step();
+      default: return write_step();
+    }
+  }
+
+  UOp unary_step(UOp x) {
+    if (x.dtype().is_bool()) return ~x;
+    return c_.one_in(2) ? -x : cast(x, type());
+  }
+
+  UOp number(DType dtype) {
+    if (dtype.is_bool()) return bool_const(arena_, c_.one_in(2));
+    if (dtype.is_float()) return constant(arena_, dtype, double(c_.between(-3, 3)));
+    return constant(arena_, dtype, c_.between(-3, 3));
+  }
+
+  // Something of x's shape and dtype.
+  UOp partner(UOp x) {
+    if (c_.one_in(4)) return number(x.dtype());
+    for (int tries = 0; tries < 6; tries++) {
+      UOp y = pick();
+      for (int moves = 0; moves < 2 && sizes(y) != sizes(x); moves++) {
+        if (size_of_shape(y) == size_of_shape(x)) {
+          y = reshape(y, sizes(x));
+        } else {
+          y = view_step(y);
+        }
+      }
+      if (sizes(y) != sizes(x)) continue;
+      return y.dtype() == x.dtype() ? y : cast(y, x.dtype());
+    }
+    return x;
+  }
+
+  UOp binary_step(UOp x) {
+    const UOp y = partner(x);
+    if (x.dtype().is_bool()) return c_.one_in(2) ? x & y : x | y;
+    switch (c_.below(6)) {
+      case 0: return x + y;
+      case 1: return x - y;
+      case 2: return x * y;
+      case 3: return max(x, y);
+      case 4: return c_.one_in(2) ? x + y : x < y;
+      default: return x + y;
+    }
+  }
+
+  UOp where_step(UOp x) {
+    const UOp y = partner(x);
+    const UOp condition = x.dtype().is_bool() ? x : x < partner(x);
+    if (shape_of(condition).empty() != shape_of(x).empty() && shape_of(x).empty()) return x;
+    return where(condition, x, y);
+  }
+
+  UOp iota_step() {
+    const UOp n = iota(arena_, dtypes::int32, int64_t(1 + c_.below(8)));
+    return c_.one_in(2) ? n : view_step(n);
+  }
+
+  UOp reshaped(UOp x) {
+    int64_t left = size_of_shape(x);
+    if (left == 0) return x;
+    Sizes out;
+    while (left > 1 && out.size() < 3) {
+      std::vector<int64_t> divisors;
+      for (int64_t d = 1; d <= left; d++) {
+        if (left % d == 0) divisors.push_back(d);
+      }
+      const int64_t d = divisors[c_.below(divisors.size())];
+      out.push_back(d);
+      left /= d;
+    }
+    if (left > 1) out.push_back(left);
+    if (c_.one_in(3)) out.insert(out.begin() + ptrdiff_t(c_.below(out.size() + 1)), Dim(1));
+    return reshape(x, out);
+  }
+
+  UOp view_step(UOp x) {
+    const Sizes s = sizes(x);
+    const size_t rank = s.size();
+    if (rank == 0) return reshape(x, Sizes{1});
+    switch (c_.below(7)) {
+      case 0: return reshaped(x);
+      case 1: {
+        std::vector<int64_t> order(rank);
+        for (size_t i = 0; i < rank; i++) order[i] = int64_t(i);
+        for (size_t i = rank; i-- > 1;) std::swap(order[i], order[c_.below(i + 1)]);
+        return permute(x, order);
+      }
+      case 2: {
+        std::vector<std::pair<Dim, Dim>> box;
+        for (const Dim d : s) {
+          const int64_t begin = c_.one_in(2) ? 0 : c_.between(0, d.value());
+          const int64_t end = c_.one_in(2) ? d.value() : c_.between(begin, d.value());
+          box.emplace_back(begin, end);
+        }
+        return shrink(x, box);
+      }
+      case 3: {
+        std::vector<std::pair<Dim, Dim>> padding;
+        for (size_t i = 0; i < rank; i++) {
+          const bool pads = c_.one_in(2);
+          padding.emplace_back(pads ? c_.between(0, 2) : 0, pads ? c_.between(0, 2) : 0);
+        }
+        return pad(x, padding);
+      }
+      case 4: {
+        std::vector<int64_t> axes;
+        for (size_t i = 0; i < rank; i++) {
+          if (c_.one_in(2)) axes.push_back(int64_t(i));
+        }
+        return flip(x, axes);
+      }
+      case 5: return strided_step(x);
+      default: return expand_step(x);
+    }
+  }
+
+  UOp strided_step(UOp x) {
+    const int64_t size = size_of_shape(x);
+    if (size == 0) return x;
+    const int64_t offset = c_.between(0, size - 1);
+    const int64_t stride = c_.between(-3, 3);
+    const int64_t room = stride > 0 ? (size - 1 - offset) / stride + 1
+                         : stride < 0 ? offset / -stride + 1
+                                      : 3;
+    return strided_view(x, Sizes{c_.between(1, room)}, Sizes{stride}, offset);
+  }
+
+  UOp expand_step(UOp x) {
+    Sizes s = sizes(x), wider = s;
+    if (c_.one_in(2) && s.size() < 4) {
+      const size_t at = c_.below(s.size() + 1);
+      s.insert(s.begin() + ptrdiff_t(at), Dim(1));
+      wider = s;
+      wider[at] = c_.between(1, 4);
+      return expand(reshape(x, s), wider);
+    }
+    for (size_t i = 0; i < s.size(); i++) {
+      if (s[i].is(1) && c_.one_in(2)) wider[i] = c_.between(0, 4);
+    }
+    return expand(x, wider);
+  }
+
+  UOp reduce_step(UOp x) {
+    std::vector<int64_t> axes;
+    for (size_t i = 0; i < shape_of(x).size(); i++) {
+      if (c_.one_in(2)) axes.push_back(int64_t(i));
+    }
+    if (x.dtype().is_bool()) return reduce_axis(Op::OR, x, axes);
+    const Op op = c_.one_in(2) ? Op::ADD : c_.one_in(2) ? Op::MAX : Op::MIN;
+    const UOp r = reduce_axis(op, x, axes);
+    if (c_.one_in(2)) return r;
+    return expand(r, sizes(x));  // the way back, as in softmax
+  }
+
+  // A view of a version that can be written: no padding, nothing twice.
+  UOp target_of(UOp version) {
+    UOp t = version;
+    for (uint64_t i = c_.below(4); i > 0; i--) {
+      const UOp next = view_step(t);
+      if (next.is(Op::PAD) || next.is(Op::EXPAND)) continue;
+      if (next.is(Op::VIEW) && next.src(2).const_int() == 0) continue;
+      t = next;
+    }
+    return t;
+  }
+
+  UOp write_step() {
+    if (versions_.empty() || c_.one_in(4)) {
+      const UOp x = pick();
+      if (x.is(Op::BUFFER)) return x;
+      versions_.push_back(contiguous(x));
+    }
+    const size_t which = c_.one_in(3) ? c_.below(versions_.size()) : versions_.size() - 1;
+    const UOp old = versions_[which];
+    std::vector<UOp> stores;
+    for (uint64_t i = 1 + c_.below(3); i > 0; i--) {
+      const UOp target = target_of(old);
+      const UOp value = c_.one_in(3) ? number(target.dtype()) : partner(target);
+      stores.push_back(target.assign(value));
+    }
+    const UOp version = after(old, stores);
+    versions_[which] = version;
+    return version;
+  }
+
+  Arena& arena_;
+  Choices& c_;
+  std::map<int64_t, Array> buffers_;
+  std::vector<UOp> values_, versions_;
+};
+
+}  // namespace weft::fuzz

@@ -1,0 +1,73 @@
+// Runs schedules on the reference evaluator, memory slot by memory slot.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "ir/array.h"
+#include "ir/evaluate.h"
+#include "ir/print.h"
+#include "schedule/schedule.h"
+
+namespace weft::test {
+
+
+// The outputs after all calls. Buffers of one slot share their memory, so a wrong plan shows.
+inline std::vector<Array> run_schedule(const Schedule& s, const std::map<int64_t, Array>& inputs) {
+  std::vector<std::vector<uint64_t>> slots(s.slot_count);
+  for (const ScheduledBuffer& b : s.buffers) {
+    std::vector<uint64_t>& memory = slots.at(b.slot);
+    if (b.kind == ScheduledBuffer::Kind::kInput) memory = inputs.at(b.id).data;
+    if (b.kind == ScheduledBuffer::Kind::kTable) memory = b.data;
+    // What nobody has written is recognisable, and a value of every dtype.
+    if (memory.size() < size_t(b.size.value())) memory.resize(size_t(b.size.value()), 1);
+  }
+  for (const KernelCall& call : s.calls) {
+    Bindings bindings;
+    for (size_t i = 0; i < call.arguments.size(); i++) {
+      const ScheduledBuffer& b = s.buffers[call.arguments[i]];
+      std::vector<uint64_t> data(slots[b.slot].begin(), slots[b.slot].begin() + b.size.value());
+      bindings.buffers[int64_t(i)] = Array::of_bits(b.dtype, {b.size.value()}, std::move(data));
+    }
+    evaluate(call.ast, bindings);
+    // Arguments that share a slot: the written ones come first, what they hold stays.
+    for (size_t i = call.written; i-- > 0;) {
+      const ScheduledBuffer& b = s.buffers[call.arguments[i]];
+      const std::vector<uint64_t>& data = bindings.buffers[int64_t(i)].data;
+      std::copy(data.begin(), data.end(), slots[b.slot].begin());
+    }
+  }
+  std::vector<Array> outputs;
+  for (const uint32_t o : s.outputs) {
+    const ScheduledBuffer& b = s.buffers[o];
+    std::vector<uint64_t> data(slots[b.slot].begin(), slots[b.slot].begin() + b.size.value());
+    outputs.push_back(Array::of_bits(b.dtype, {b.size.value()}, std::move(data)));
+  }
+  return outputs;
+}
+
+// The buffers and kernels, for people.
+inline std::string describe(const Schedule& s) {
+  static constexpr const char* kKinds[] = {"input", "output", "temp", "table"};
+  std::string out;
+  for (size_t i = 0; i < s.buffers.size(); i++) {
+    const ScheduledBuffer& b = s.buffers[i];
+    out += fmt::format("buffer {}: {} {} {} (id {}) in slot {}\n", i, kKinds[size_t(b.kind)],
+                       b.dtype.name(), b.size.text(), b.id, b.slot);
+  }
+  for (const KernelCall& c : s.calls) {
+    out += fmt::format("{} on", c.name);
+    for (const uint32_t a : c.arguments) out += fmt::format(" {}", a);
+    out += "\n" + print(c.ast) + "\n";
+  }
+  return out;
+}
+
+}  // namespace weft::test
