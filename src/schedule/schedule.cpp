@@ -18,7 +18,7 @@
 #include "schedule/dependencies.h"
 #include "schedule/memory_plan.h"
 #include "schedule/rangeify/pipeline.h"
-#include "schedule/roll_stores.h"
+#include "schedule/roll/roll_graph.h"
 
 namespace weft {
 namespace {
@@ -51,7 +51,7 @@ Schedule make_schedule(UOp graph, const ScheduleOptions& options) {
   const std::unordered_set<int64_t> inputs = ids_of_buffers(sink);
   const std::string device = options.device.empty() ? device_of(sink) : options.device;
 
-  RolledStores rolled = roll_stores(sink, device, options.limits);
+  RolledGraph rolled = roll_graph(sink, device);
   sink = run_rangeify_pipeline(rolled.sink, options.limits, device, options.trace);
   sink = run_kernel_split_pipeline(sink, options.limits, device, options.trace);
   OrderedKernels ordered = order_kernels(sink);

@@ -110,14 +110,18 @@ class Transform {
     return close(arena_.make(Op::STORE, dtypes::void_, srcs), c_[n].at, {});
   }
 
-  // Loops that the tensor graph has around a write are the innermost ones: a register lives through
-  // them.
+  // Loops that the tensor graph has around a write: outermost, as they stand for writes one after
+  // the other; innermost where a register lives through them.
   UOp lower_end(UOp n) {
     const UOp inner = lowered_.get(n.src(0));
     if (!inner) return {};
-    if (!inner.is(Op::END)) return close(inner, {}, n.srcs().subspan(1));
-    return close(inner.src(0), IndexList(inner.srcs().begin() + 1, inner.srcs().end()),
-                 n.srcs().subspan(1));
+    const std::span<const UOp> loops = n.srcs().subspan(1);
+    if (!inner.is(Op::END)) return close(inner, {}, loops);
+    IndexList ranges(loops.begin(), loops.end());
+    const bool is_carrying = is_register(inner.src(0).src(1));
+    ranges.insert(is_carrying ? ranges.begin() : ranges.end(), inner.srcs().begin() + 1,
+                  inner.srcs().end());
+    return end(inner.src(0), ranges);
   }
 
   UOp close(UOp effect, const IndexList& at, std::span<const UOp> loops) {
@@ -196,7 +200,7 @@ class Transform {
     }
     table[size_t(Op::DETACH)] = &Transform::skip;
     for (Op op : {Op::BUFFER, Op::DEVICE, Op::CONST, Op::VARIABLE, Op::BIND, Op::RANGE,
-                  Op::DEFINE_REG}) {
+                  Op::DEFINE_REG, Op::INDEX}) {
       table[size_t(op)] = &Transform::keep;
     }
     table[size_t(Op::IOTA)] = &Transform::lower_iota;

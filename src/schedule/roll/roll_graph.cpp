@@ -1,0 +1,241 @@
+// Finding runs of steps, and building their loops.
+#include "schedule/roll/roll_graph.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/arena.h"
+#include "ir/build.h"
+#include "ir/dim.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/place.h"
+#include "ir/shape.h"
+#include "ir/walk.h"
+#include "schedule/rangeify/index_math.h"
+#include "schedule/rangeify/movement.h"
+#include "schedule/roll/template_match.h"
+#include "symbolic/linear.h"
+
+namespace weft {
+namespace {
+
+constexpr size_t kLeastWrites = 4;   // fewer are left as they are
+constexpr size_t kLeastChain = 64;   // operations one after the other
+constexpr size_t kLongestPeriod = 8;
+
+bool is_elementwise_step(UOp n) { return is_elementwise(n.op()) && !n.dtype().is_index(); }
+
+class Roller {
+ public:
+  Roller(Arena& arena, const std::string& device) : arena_(arena), device_(device) {}
+
+  RolledGraph run(UOp sink) {
+    sink = roll_writes(sink);
+    sink = roll_chains(sink);
+    return {sink, std::move(tables_)};
+  }
+
+ private:
+  // ---- writes
+
+  UOp roll_writes(UOp sink) {
+    NodeMap done(arena_);
+    std::vector<UOp> srcs;
+    visit_missing(
+        sink, [&](UOp n) { return done.has(n); },
+        [&](UOp n) {
+          srcs.clear();
+          for (UOp s : n.srcs()) srcs.push_back(done.get(s));
+          UOp result = arena_.with_srcs(n, srcs);
+          if (n.is(Op::AFTER) && n.src_count() > kLeastWrites) result = rolled_version(result);
+          done.put(n, result);
+        });
+    return done.get(sink);
+  }
+
+  UOp rolled_version(UOp after) {
+    const std::span<const UOp> effects = after.srcs().subspan(1);
+    const auto step = [&](size_t i) { return Step{effects[i].src(0), effects[i].src(1)}; };
+    const auto is_plain = [&](size_t i) {
+      return effects[i].is(Op::STORE) && effects[i].src_count() == 2;
+    };
+    std::vector<UOp> srcs{after.src(0)};
+    for (size_t i = 0; i < effects.size();) {
+      std::optional<StepTemplate> run;
+      size_t end = i + 2;
+      if (end <= effects.size() && is_plain(i) && is_plain(i + 1)) {
+        run = StepTemplate::make(step(i), step(i + 1));
+      }
+      while (run && end < effects.size() && is_plain(end) && run->add(step(end))) end++;
+      if (run && run->steps() >= kLeastWrites &&
+          (!run->initial() || are_apart(effects[i].src(0), effects[i + 1].src(0)))) {
+        srcs.push_back(loop_of_writes(*run));
+        i = end;
+      } else {
+        srcs.push_back(effects[i++]);
+      }
+    }
+    return arena_.with_srcs(after, srcs);
+  }
+
+  UOp loop_of_writes(const StepTemplate& run) {
+    const UOp r = range(arena_, int64_t(run.steps()), arena_.fresh_id(), AxisType::kLoop);
+    if (!run.initial()) {
+      const Step body = run.body(r, {}, device_, tables_);
+      return close(arena_.make(Op::STORE, dtypes::void_, {body.target, body.value}), r);
+    }
+    const Carried c = carried(run.initial(), r);
+    const Step body = run.body(r, c.inside, device_, tables_);
+    const UOp held = arena_.make(Op::STORE, c.reg.dtype(), {c.inside, body.value});
+    const UOp value = arena_.make(Op::AFTER, c.reg.dtype(), {c.reg, held});
+    return close(arena_.make(Op::STORE, dtypes::void_, {body.target, value}), r);
+  }
+
+  UOp close(UOp effect, UOp r) { return arena_.make(Op::END, dtypes::void_, {effect, r}); }
+
+  struct Carried {
+    UOp reg, inside;  // the register, and what it holds at the start of an iteration
+  };
+  Carried carried(UOp initial, UOp r) {
+    const UOp reg = define_reg(arena_, initial.dtype(), arena_.fresh_id());
+    const UOp start = arena_.make(Op::STORE, reg.dtype(), {reg, initial});
+    return {reg, arena_.make(Op::AFTER, reg.dtype(), {reg, start, r})};
+  }
+
+  // Writes a step apart touch different elements, so that it does not matter in which order the
+  // elements of different steps are written.
+  bool are_apart(UOp first, UOp second) {
+    const std::optional<LinearSum> a = offset_of(first), b = offset_of(second);
+    if (!a || !b) return false;
+    int64_t reach = 1;
+    for (const Term& t : a->terms) {
+      if (!t.base.is(Op::RANGE) || !t.base.src(0).is_const()) return false;
+      reach += std::abs(t.coefficient) * (t.base.src(0).const_int() - 1);
+    }
+    return std::abs(b->constant - a->constant) >= reach;
+  }
+  std::optional<LinearSum> offset_of(UOp target) {
+    IndexList at;
+    for (const Dim d : shape_of(target)) {
+      at.push_back(d.is(1) ? index_const(arena_, 0) : range(arena_, d, arena_.fresh_id()));
+    }
+    const Access to = follow_views(target, at);
+    return linear_sum(simplify_index(flat_index(arena_, shape_of(to.base), to.at)));
+  }
+
+  // ---- arithmetic
+
+  struct Use {
+    UOp user;
+    size_t count = 0;
+  };
+
+  UOp roll_chains(UOp sink) {
+    const std::vector<UOp> order = toposort(sink);
+    NodeMap depths(arena_), uses(arena_), seen(arena_);
+    bool is_any = false;
+    for (UOp n : order) {
+      uint64_t depth = 0;
+      for (UOp s : n.srcs()) {
+        depth = std::max(depth, depths.number(s));
+        uses.put_number(s, uses.number(s) + 1);
+      }
+      if (!is_elementwise_step(n)) continue;
+      depths.put_number(n, depth + 1);
+      is_any = is_any || depth + 1 >= kLeastChain;
+    }
+    if (!is_any) return sink;
+    std::vector<std::pair<UOp, UOp>> replaced;
+    for (size_t i = order.size(); i-- > 0;) {
+      const UOp top = order[i];
+      if (depths.number(top) < kLeastChain || seen.has(top)) continue;
+      std::vector<UOp> spine = spine_of(top, depths, uses, seen);
+      std::reverse(spine.begin(), spine.end());
+      roll_spine(spine, replaced);
+    }
+    return replaced.empty() ? sink : substitute(sink, replaced);
+  }
+
+  // From the top down, as long as each value has one user.
+  std::vector<UOp> spine_of(UOp top, const NodeMap& depths, const NodeMap& uses, NodeMap& seen) {
+    std::vector<UOp> spine;
+    for (UOp n = top; n;) {
+      spine.push_back(n);
+      seen.put_number(n, 1);
+      UOp deepest;
+      for (UOp s : n.srcs()) {
+        if (!depths.has(s) || uses.number(s) > 1 || seen.has(s)) continue;
+        if (!deepest || depths.number(s) > depths.number(deepest)) deepest = s;
+      }
+      n = deepest;
+    }
+    return spine;
+  }
+
+  // Steps of `period` operations each, as many as match.
+  void roll_spine(std::span<const UOp> spine, std::vector<std::pair<UOp, UOp>>& replaced) {
+    for (size_t start = 0; start + kLeastChain <= spine.size();) {
+      std::optional<StepTemplate> best;
+      size_t best_end = 0;
+      for (size_t period = 1; period <= kLongestPeriod; period++) {
+        if (start + 4 * period >= spine.size()) break;
+        const auto step = [&](size_t k) { return Step{{}, spine[start + k * period]}; };
+        std::optional<StepTemplate> run = StepTemplate::make(step(0), step(1));
+        size_t k = 2;
+        while (run && start + k * period < spine.size() && run->add(step(k))) k++;
+        if (run && run->steps() * period >= kLeastChain && run->steps() >= 4) {
+          best = std::move(run);
+          best_end = start + (k - 1) * period;
+          break;
+        }
+      }
+      if (!best) {
+        start++;
+        if (start > kLongestPeriod) return;  // no run begins near the start: not a loop
+        continue;
+      }
+      UOp initial = best->initial();
+      if (!replaced.empty()) initial = substitute(initial, replaced);
+      const UOp r = range(arena_, int64_t(best->steps()), arena_.fresh_id(), AxisType::kLoop);
+      const Carried c = carried(initial, r);
+      const Step body = best->body(r, c.inside, device_, tables_);
+      const UOp held = arena_.make(Op::STORE, c.reg.dtype(), {c.inside, body.value});
+      const UOp value = arena_.make(Op::AFTER, c.reg.dtype(), {c.reg, arena_.make(
+          Op::END, dtypes::void_, {held, r})});
+      const UOp top = spine[best_end];
+      replaced.emplace_back(top, shaped(value, top));
+      start = best_end + 1;
+    }
+  }
+
+  // A register has no shape: it stands for an element of `like`.
+  UOp shaped(UOp reg, UOp like) {
+    const Shape shape = shape_of(like);
+    if (shape.empty()) return reg;
+    std::vector<UOp> ones{reg}, sizes;
+    for (size_t i = 0; i < shape.size(); i++) ones.push_back(index_const(arena_, 1));
+    sizes.push_back(arena_.make(Op::RESHAPE, reg.dtype(), ones));
+    for (const Dim d : shape) sizes.push_back(d.as_uop(arena_));
+    return arena_.make(Op::EXPAND, reg.dtype(), sizes);
+  }
+
+  Arena& arena_;
+  std::string device_;
+  Tables tables_;
+};
+
+}  // namespace
+
+RolledGraph roll_graph(UOp sink, const std::string& device) {
+  return Roller(sink.arena(), device).run(sink);
+}
+
+}  // namespace weft
