@@ -76,7 +76,7 @@ class Roller {
       }
       while (run && end < effects.size() && is_plain(end) && run->add(step(end))) end++;
       if (run && run->steps() >= kLeastWrites &&
-          (!run->initial() || are_apart(effects[i].src(0), effects[i + 1].src(0)))) {
+          (!run->initial() || is_any_order_right(*run, effects[i].src(0), effects[i + 1].src(0)))) {
         srcs.push_back(loop_of_writes(*run));
         i = end;
       } else {
@@ -110,9 +110,9 @@ class Roller {
     return {reg, arena_.make(Op::AFTER, reg.dtype(), {reg, start, r})};
   }
 
-  // Writes a step apart touch different elements, so that it does not matter in which order the
-  // elements of different steps are written.
-  bool are_apart(UOp first, UOp second) {
+  // With a register, all steps run for one element of the writes, then for the next: right where
+  // writes of different steps touch different elements, or have one element each.
+  bool is_any_order_right(const StepTemplate& run, UOp first, UOp second) {
     const std::optional<LinearSum> a = offset_of(first), b = offset_of(second);
     if (!a || !b) return false;
     int64_t reach = 1;
@@ -120,7 +120,7 @@ class Roller {
       if (!t.base.is(Op::RANGE) || !t.base.src(0).is_const()) return false;
       reach += std::abs(t.coefficient) * (t.base.src(0).const_int() - 1);
     }
-    return std::abs(b->constant - a->constant) >= reach;
+    return reach == 1 || (run.is_regular() && std::abs(b->constant - a->constant) >= reach);
   }
   std::optional<LinearSum> offset_of(UOp target) {
     IndexList at;

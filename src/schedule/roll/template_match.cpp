@@ -145,6 +145,17 @@ bool StepTemplate::follow(const Edge& edge, UOp p, UOp n) {
   return true;
 }
 
+bool StepTemplate::is_regular() const {
+  for (size_t s = 0; s < sequences_.size(); s++) {
+    if (!types_[s].is_index()) continue;
+    const std::vector<uint64_t>& at = sequences_[s];
+    for (size_t i = 2; i < at.size(); i++) {
+      if (at[i] - at[i - 1] != at[1] - at[0]) return false;
+    }
+  }
+  return true;
+}
+
 Step StepTemplate::body(UOp loop, UOp carried, const std::string& device, Tables& tables) const {
   std::vector<UOp> constants;
   for (size_t i = 0; i < sequences_.size(); i++) {

@@ -35,6 +35,9 @@ class StepTemplate {
   // build on each other.
   UOp initial() const { return initial_; }
 
+  // Offsets grow by the same amount from every step to the next.
+  bool is_regular() const;
+
   // The step at place `loop`, with `carried` in place of the value of the one before.
   Step body(UOp loop, UOp carried, const std::string& device, Tables& tables) const;
 

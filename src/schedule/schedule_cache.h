@@ -1,0 +1,26 @@
+// Schedules made once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "ir/node.h"
+#include "schedule/schedule.h"
+
+namespace weft {
+
+// The schedule of a graph: of an equal one, if there was one. The key is the structure of the graph
+// with its BUFFERs numbered as the caller numbered them (so that the same program gives the same
+// key on other memory), which of them die, the device and the limits. Thread-safe; the least
+// recently used ones go when there are many.
+std::shared_ptr<const Schedule> cached_schedule(UOp sink, const ScheduleOptions& options = {});
+
+struct ScheduleCacheCounts {
+  uint64_t hits = 0, misses = 0;
+  size_t schedules = 0;
+};
+ScheduleCacheCounts schedule_cache_counts();
+void clear_schedule_cache();
+
+}  // namespace weft
