@@ -58,7 +58,7 @@ struct Schedule {
 // What the target can do with a kernel.
 struct KernelLimits {
   size_t statements = 512;   // nodes of arithmetic
-  size_t buffers = 64;       // arguments
+  size_t buffers = 128;      // arguments
   size_t writes = 256;       // STOREs
   size_t accumulators = 16;  // reductions that run together
   bool sequences = true;     // loops of one kernel may run one after the other (not on a GPU)

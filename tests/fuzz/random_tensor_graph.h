@@ -250,7 +250,50 @@ class RandomTensorGraph {
     return t;
   }
 
+  // Writes as a loop of a program makes them: at offsets and of constants in progression or not,
+  // each perhaps from the value of the one before.
+  UOp loop_step() {
+    const size_t which = c_.below(versions_.size());
+    const UOp old = versions_[which];
+    const int64_t size = size_of_shape(old);
+    if (size < 4 || old.dtype().is_bool()) return old;
+    const UOp flat = reshape(old, Sizes{size});
+    const int64_t width = c_.one_in(2) ? 1 : c_.between(1, 3);
+    const int64_t stride = c_.one_in(3) ? c_.between(1, 3) : width;
+    const UOp other = pick();
+    const uint64_t kind = c_.below(5);
+    UOp previous = reshape(flat, Sizes{size});
+    previous = slice(previous, c_.between(0, size - width), width);
+    std::vector<UOp> stores;
+    for (int64_t i = 0; i < 12; i++) {
+      const int64_t at = c_.one_in(30) ? c_.between(0, size - width) : i * stride;
+      if (at + width > size) break;
+      const UOp target = slice(flat, at, width);
+      const UOp step = constant_of(old.dtype(), c_.one_in(12) ? 7 : i * 2 - 3);
+      UOp value = step;
+      if (kind == 1 || kind == 4) value = previous + step;
+      if (kind == 2 && old.dtype() == other.dtype() && size_of_shape(other) >= at + width) {
+        value = slice(reshape(other, Sizes{size_of_shape(other)}), at, width);
+      }
+      if (kind == 3) value = slice(flat, c_.between(0, size - width), width) * step;
+      if (kind == 4) previous = value;
+      stores.push_back(target.assign(value));
+    }
+    if (stores.empty()) return old;
+    return versions_[which] = after(old, stores);
+  }
+  UOp constant_of(DType dtype, int64_t v) {
+    return dtype.is_float() ? constant(arena_, dtype, double(v)) : constant(arena_, dtype, v);
+  }
+  static UOp slice(UOp flat, int64_t begin, int64_t width) {
+    const std::vector<std::pair<Dim, Dim>> box{{begin, begin + width}};
+    return shrink(flat, box);
+  }
+
   UOp write_step() {
+    if (!versions_.empty() && !versions_.back().dtype().is_bool() && c_.one_in(3)) {
+      return loop_step();
+    }
     if (versions_.empty() || c_.one_in(4)) {
       const UOp x = pick();
       if (x.is(Op::BUFFER)) return x;

@@ -69,7 +69,7 @@ class Inliner {
         arena_(sink.arena()),
         limits_(limits),
         values_(stored_values(sink)),
-        levels_(find_levels(values_, arena_)),
+        levels_(find_levels(values_, arena_, limits)),
         states_(values_.size()),
         numbers_(arena_),
         inlined_(arena_),

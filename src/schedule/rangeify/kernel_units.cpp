@@ -371,7 +371,7 @@ class Grouping {
       memories += is_shared ? 0 : 1;
       shares_memory = shares_memory || is_shared;
     }
-    if (memories + a.writes.size() + b.writes.size() > limits_.buffers) return false;
+    if (memories > limits_.buffers) return false;
     if (a.reductions.empty() != b.reductions.empty()) return false;
     if (!a.reductions.empty()) {
       if (!shares_memory || a.has_contraction || b.has_contraction) return false;

@@ -17,8 +17,9 @@ namespace {
 
 class Finder {
  public:
-  Finder(const std::vector<StoredValue>& values, Arena& arena)
-      : values_(values), numbers_(arena), after_(arena) {
+  Finder(const std::vector<StoredValue>& values, Arena& arena, const KernelLimits& limits)
+      : values_(values), limits_(limits), numbers_(arena), after_(arena) {
+    statements_.resize(values.size());
     levels_.of.resize(values.size());
     levels_.together.resize(values.size());
   }
@@ -52,9 +53,15 @@ class Finder {
       if (v.store().src_count() > 2) roots.push_back(v.store().src(2));
       level = level_of_base(v.store().src(0).src(0));
     }
+    std::vector<UOp> reads;
     visit_computation(roots, [&](UOp n) {
-      if (is_read(n)) level = std::max(level, level_of_read(n, k));
+      if (is_read(n)) {
+        reads.push_back(n);
+      } else {
+        statements_[k]++;
+      }
     });
+    for (UOp read : reads) level = std::max(level, level_of_read(read, k));
     return level;
   }
 
@@ -73,29 +80,39 @@ class Finder {
     const uint32_t source = uint32_t(number - 1);
     if (!values_[source].must_store) return levels_.of[source];
     if (values_[k].must_store && reads_own_place(read, memory) &&
-        has_same_loops(values_[k], values_[source])) {
-      add_together(k, source);
-      for (const uint32_t further : levels_.together[source]) add_together(k, further);
+        has_same_loops(values_[k], values_[source]) && add_together(k, source)) {
       return levels_.of[source];
     }
     return levels_.of[source] + 1;
   }
 
-  void add_together(uint32_t k, uint32_t source) {
-    std::vector<uint32_t>& together = levels_.together[k];
-    if (std::find(together.begin(), together.end(), source) != together.end()) return;
-    together.push_back(source);
+  // Adds what `source` is computed with, too; not if the kernel would grow past its limits.
+  bool add_together(uint32_t k, uint32_t source) {
+    std::vector<uint32_t> together = levels_.together[k];
+    const auto add = [&](uint32_t v) {
+      if (std::find(together.begin(), together.end(), v) == together.end()) together.push_back(v);
+    };
+    add(source);
+    for (const uint32_t further : levels_.together[source]) add(further);
+    size_t statements = statements_[k];
+    for (const uint32_t v : together) statements += statements_[v];
+    if (statements > limits_.statements || together.size() >= limits_.accumulators * 4) return false;
+    levels_.together[k] = std::move(together);
+    return true;
   }
 
   const std::vector<StoredValue>& values_;
+  KernelLimits limits_;
+  std::vector<size_t> statements_;
   NodeMap numbers_, after_;
   Levels levels_;
 };
 
 }  // namespace
 
-Levels find_levels(const std::vector<StoredValue>& values, Arena& arena) {
-  return Finder(values, arena).run();
+Levels find_levels(const std::vector<StoredValue>& values, Arena& arena,
+                   const KernelLimits& limits) {
+  return Finder(values, arena, limits).run();
 }
 
 bool reads_own_place(UOp read, UOp stored) {

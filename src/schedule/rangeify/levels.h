@@ -7,6 +7,7 @@
 #include "ir/arena.h"
 #include "ir/node.h"
 #include "schedule/rangeify/stored_values.h"
+#include "schedule/schedule.h"
 
 namespace weft {
 
@@ -19,7 +20,8 @@ struct Levels {
   // Of value k: stored values that it uses in the same iteration.
   std::vector<std::vector<uint32_t>> together;
 };
-Levels find_levels(const std::vector<StoredValue>& values, Arena& arena);
+Levels find_levels(const std::vector<StoredValue>& values, Arena& arena,
+                   const KernelLimits& limits);
 
 // `read` is of the element of the BUFFERIZE `stored` that its own loops compute.
 bool reads_own_place(UOp read, UOp stored);
