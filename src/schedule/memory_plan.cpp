@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "ir/bounds.h"
-#include "ir/dim.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/place.h"
@@ -24,8 +22,7 @@ namespace {
 using Kind = ScheduledBuffer::Kind;
 
 int64_t bytes_of(const ScheduledBuffer& b) {
-  const int64_t elements = b.size.is_int() ? b.size.value() : bounds(b.size.node()).hi;
-  return elements * b.dtype.item_bytes();
+  return b.size * b.dtype.item_bytes();
 }
 
 struct Life {

@@ -6,11 +6,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "ir/arena.h"
+#include "ir/array.h"
+#include "ir/evaluate.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/spec.h"
@@ -25,31 +28,54 @@ namespace {
 
 using Kind = ScheduledBuffer::Kind;
 
-// The device of the graph: all of its memory is there.
-std::string device_of(UOp sink) {
+struct Inputs {
+  std::unordered_set<int64_t> buffers;  // ids
+  std::string device = "REF";           // of the first one
+};
+
+Inputs inputs_of(UOp sink) {
+  Inputs in;
   for (UOp n : toposort(sink)) {
-    if (n.is(Op::DEVICE)) return std::string(n.name());
+    if (!n.is(Op::BUFFER)) continue;
+    if (in.buffers.empty()) in.device = n.src(1).name();
+    in.buffers.insert(n.number());
   }
-  return "REF";
+  return in;
 }
 
-std::unordered_set<int64_t> ids_of_buffers(UOp sink) {
-  std::unordered_set<int64_t> ids;
-  for (UOp n : toposort(sink)) {
-    if (n.is(Op::BUFFER)) ids.insert(n.number());
-  }
-  return ids;
+// The value of a size or of a bound variable in this call.
+int64_t value_of(UOp n) {
+  Bindings none;
+  return evaluate(n, none).at(0).ints().at(0);
 }
+
+class KernelTable {
+ public:
+  explicit KernelTable(Schedule& schedule) : schedule_(schedule) {}
+
+  uint32_t number(UOp ast) {
+    const auto [at, is_new] = numbers_.try_emplace(ast, uint32_t(schedule_.kernels.size()));
+    if (is_new) {
+      verify(ast, Stage::kKernel, "split");
+      schedule_.kernels.push_back(own(ast));
+    }
+    return at->second;
+  }
+
+ private:
+  Schedule& schedule_;
+  std::unordered_map<UOp, uint32_t> numbers_;
+};
 
 }  // namespace
 
 Schedule make_schedule(UOp graph, const ScheduleOptions& options) {
   verify(graph, Stage::kTensor);
   Schedule s;
-  s.arena = std::make_shared<Arena>();
-  UOp sink = import_graph(*s.arena, graph);
-  const std::unordered_set<int64_t> inputs = ids_of_buffers(sink);
-  const std::string device = options.device.empty() ? device_of(sink) : options.device;
+  Arena arena;
+  UOp sink = import_graph(arena, graph);
+  const Inputs inputs = inputs_of(sink);
+  const std::string device = options.device.empty() ? inputs.device : options.device;
 
   RolledGraph rolled = roll_graph(sink, device);
   sink = run_rangeify_pipeline(rolled.sink, options.limits, device, options.trace);
@@ -59,10 +85,10 @@ Schedule make_schedule(UOp graph, const ScheduleOptions& options) {
   for (UOp b : ordered.buffers) {
     ScheduledBuffer buffer{.kind = Kind::kTemp,
                            .dtype = b.dtype(),
-                           .size = b.src(0),
+                           .size = value_of(b.src(0)),
                            .device = std::string(b.src(1).name()),
                            .id = b.number()};
-    if (inputs.contains(b.number())) buffer.kind = Kind::kInput;
+    if (inputs.buffers.contains(b.number())) buffer.kind = Kind::kInput;
     if (const auto table = rolled.tables.find(b.number()); table != rolled.tables.end()) {
       buffer.kind = Kind::kTable;
       buffer.data = std::move(table->second);
@@ -73,13 +99,26 @@ Schedule make_schedule(UOp graph, const ScheduleOptions& options) {
   for (uint32_t b : s.outputs) {
     if (s.buffers[b].kind == Kind::kTemp) s.buffers[b].kind = Kind::kOutput;
   }
+  KernelTable table(s);
   for (OrderedKernel& k : ordered.kernels) {
-    verify(k.ast, Stage::kKernel, "split");
-    s.calls.push_back({k.ast, std::move(k.name), std::move(k.arguments), std::move(k.variables),
-                       k.written, std::move(k.waits_for)});
+    const uint32_t number = table.number(k.ast);
+    KernelCall call{number,    s.kernels[number].root, std::move(k.name), std::move(k.arguments),
+                    k.written, {},                     std::move(k.waits_for)};
+    for (UOp bind : k.variables) {
+      call.variables.push_back({std::string(bind.src(0).name()), value_of(bind.src(1))});
+    }
+    s.calls.push_back(std::move(call));
   }
   plan_memory(s, options.dying);
   return s;
+}
+
+size_t Schedule::bytes() const {
+  size_t total = 0;
+  for (const Graph& kernel : kernels) total += kernel.arena->bytes();
+  for (const ScheduledBuffer& b : buffers) total += sizeof(b) + b.data.size() * sizeof(uint64_t);
+  for (const KernelCall& c : calls) total += sizeof(c) + c.arguments.size() * sizeof(uint32_t);
+  return total;
 }
 
 }  // namespace weft

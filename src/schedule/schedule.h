@@ -26,7 +26,7 @@ struct ScheduledBuffer {
   };
   Kind kind;
   DType dtype;
-  Dim size;                    // elements
+  int64_t size;                // elements: of a symbolic size, as many as it has in this schedule
   std::string device;
   int64_t id = 0;              // kInput
   std::vector<uint64_t> data{};  // kTable: canonical bits of every element
@@ -35,24 +35,34 @@ struct ScheduledBuffer {
   uint32_t slot = 0;
 };
 
+// A VARIABLE and its value in this schedule.
+struct BoundVariable {
+  std::string name;
+  int64_t value;
+};
+
 // One kernel on its arguments.
 struct KernelCall {
-  UOp ast;                                // a SINK, legal as a kernel; equal kernels are one node
-  std::string name;                       // what it does, for people: "r_16_4", "e_256"
-  std::vector<uint32_t> arguments;        // DEFINE_GLOBAL i is buffers[arguments[i]]
-  std::vector<UOp> variables;             // the BINDs of the VARIABLEs that it reads
-  size_t written = 0;                     // arguments [0, written) are written
-  std::vector<uint32_t> waits_for;        // earlier calls that must have run
+  uint32_t kernel;                  // in Schedule::kernels
+  UOp ast;                          // its root: a SINK, legal as a kernel
+  std::string name;                 // what it does, for people: "r_16_4", "e_256"
+  std::vector<uint32_t> arguments;  // DEFINE_GLOBAL i is buffers[arguments[i]]
+  size_t written = 0;               // arguments [0, written) are written
+  std::vector<BoundVariable> variables;  // those that it reads
+  std::vector<uint32_t> waits_for;       // earlier calls that must have run
 };
 
 struct Schedule {
-  std::shared_ptr<Arena> arena;  // of all nodes here
+  // Equal kernels are one. Each is a graph of its own, so that threads can lower them side by side.
+  std::vector<Graph> kernels;
   std::vector<ScheduledBuffer> buffers;
-  std::vector<KernelCall> calls;     // in an order in which they can run
-  std::vector<uint32_t> outputs;     // of source i of the SINK: the buffer that holds it at the end
+  std::vector<KernelCall> calls;  // in an order in which they can run
+  std::vector<uint32_t> outputs;  // of source i of the SINK: the buffer that holds it at the end
   size_t slot_count = 0;
-  int64_t temp_bytes = 0;            // of all temporaries
-  int64_t peak_bytes = 0;            // of the slots that they share
+  int64_t temp_bytes = 0;  // of all temporaries
+  int64_t peak_bytes = 0;  // of the slots that they share
+
+  size_t bytes() const;  // memory of the schedule itself
 };
 
 // What the target can do with a kernel.

@@ -50,7 +50,7 @@ class Cache {
 
   void add(const Hash128& key, std::shared_ptr<const Schedule> schedule) {
     const std::lock_guard lock(mutex_);
-    const size_t bytes = schedule->arena->bytes();
+    const size_t bytes = schedule->bytes();
     order_.push_front(key);
     const auto [at, is_new] = entries_.try_emplace(key, Entry{std::move(schedule), bytes,
                                                               order_.begin()});

@@ -27,14 +27,15 @@ inline std::vector<Array> run_schedule(const Schedule& s, const std::map<int64_t
     if (b.kind == ScheduledBuffer::Kind::kInput) memory = inputs.at(b.id).data;
     if (b.kind == ScheduledBuffer::Kind::kTable) memory = b.data;
     // What nobody has written is recognisable, and a value of every dtype.
-    if (memory.size() < size_t(b.size.value())) memory.resize(size_t(b.size.value()), 1);
+    if (memory.size() < size_t(b.size)) memory.resize(size_t(b.size), 1);
   }
   for (const KernelCall& call : s.calls) {
     Bindings bindings;
+    for (const BoundVariable& v : call.variables) bindings.variables[v.name] = v.value;
     for (size_t i = 0; i < call.arguments.size(); i++) {
       const ScheduledBuffer& b = s.buffers[call.arguments[i]];
-      std::vector<uint64_t> data(slots[b.slot].begin(), slots[b.slot].begin() + b.size.value());
-      bindings.buffers[int64_t(i)] = Array::of_bits(b.dtype, {b.size.value()}, std::move(data));
+      std::vector<uint64_t> data(slots[b.slot].begin(), slots[b.slot].begin() + b.size);
+      bindings.buffers[int64_t(i)] = Array::of_bits(b.dtype, {b.size}, std::move(data));
     }
     evaluate(call.ast, bindings);
     // Arguments that share a slot: the written ones come first, what they hold stays.
@@ -47,8 +48,8 @@ inline std::vector<Array> run_schedule(const Schedule& s, const std::map<int64_t
   std::vector<Array> outputs;
   for (const uint32_t o : s.outputs) {
     const ScheduledBuffer& b = s.buffers[o];
-    std::vector<uint64_t> data(slots[b.slot].begin(), slots[b.slot].begin() + b.size.value());
-    outputs.push_back(Array::of_bits(b.dtype, {b.size.value()}, std::move(data)));
+    std::vector<uint64_t> data(slots[b.slot].begin(), slots[b.slot].begin() + b.size);
+    outputs.push_back(Array::of_bits(b.dtype, {b.size}, std::move(data)));
   }
   return outputs;
 }
@@ -60,7 +61,7 @@ inline std::string describe(const Schedule& s) {
   for (size_t i = 0; i < s.buffers.size(); i++) {
     const ScheduledBuffer& b = s.buffers[i];
     out += fmt::format("buffer {}: {} {} {} (id {}) in slot {}\n", i, kKinds[size_t(b.kind)],
-                       b.dtype.name(), b.size.text(), b.id, b.slot);
+                       b.dtype.name(), b.size, b.id, b.slot);
   }
   for (const KernelCall& c : s.calls) {
     out += fmt::format("{} on", c.name);

@@ -1,10 +1,13 @@
 // The list of the scheduler's passes, in order.
 #include "schedule/rangeify/pipeline.h"
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "ir/node.h"
+#include "ir/op.h"
+#include "ir/walk.h"
 #include "rewrite/graph_rewrite.h"
 #include "rewrite/trace.h"
 #include "schedule/rangeify/bufferize_to_store.h"
@@ -26,13 +29,15 @@ namespace weft {
 UOp run_rangeify_pipeline(UOp sink, const KernelLimits& limits, const std::string& device,
                           Trace* trace) {
   sink = graph_rewrite(sink, early_rules(), {.trace = trace, .pass = "early"});
-  sink = separate_versions(sink, limits.writes);
+  const bool has_writes = summarize(sink).by_op[size_t(Op::STORE)] > 0;
+  if (has_writes) sink = separate_versions(sink, limits.writes);
   IndexingContext context(sink.arena(), limits, device);
   run_rangeify(sink, context);
   sink = transform_to_ranges(sink, context);
   sink = graph_rewrite(sink, bufferize_rules(), {.trace = trace, .pass = "bufferize"});
   sink = inline_buffers(sink, limits);
   sink = simplify(sink, trace);
+  if (!has_writes) return sink;
   sink = order_writes(sink);
   return stage_hazards(sink);
 }

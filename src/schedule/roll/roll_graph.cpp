@@ -38,7 +38,11 @@ class Roller {
   Roller(Arena& arena, const std::string& device) : arena_(arena), device_(device) {}
 
   RolledGraph run(UOp sink) {
-    sink = roll_writes(sink);
+    const std::vector<UOp> order = toposort(sink);
+    const bool has_chains = std::any_of(order.begin(), order.end(), [](UOp n) {
+      return n.is(Op::AFTER) && n.src_count() > kLeastWrites;
+    });
+    if (has_chains) sink = roll_writes(sink);
     sink = roll_chains(sink);
     return {sink, std::move(tables_)};
   }
