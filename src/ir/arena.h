@@ -2,6 +2,7 @@
 // and frees them all together. One thread at a time; no counts, no locks.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -59,6 +60,7 @@ class Arena : public std::enable_shared_from_this<Arena> {
   }
   // `n` with other sources, and perhaps another dtype.
   UOp with_srcs(UOp n, std::span<const UOp> srcs) {
+    if (std::ranges::equal(srcs, n.srcs())) return n;
     return intern(n.op(), n.dtype(), srcs, n.arg_word());
   }
   UOp with_srcs(UOp n, std::span<const UOp> srcs, DType dtype) {

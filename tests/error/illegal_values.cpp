@@ -10,7 +10,7 @@ namespace {
 constexpr Illegal kIllegalValues[] = {
     // what ops.def says
     {"load_in_a_tensor_graph", kTensor, "%a = LOAD float32 (%x)",
-     "LOAD: it is not legal in the tensor stage; its stages are kernel, program"},
+     "LOAD: it is not legal in the tensor stage; its stages are rangeified, kernel, program"},
     {"range_in_a_tensor_graph", kTensor, "%a = SINK void (%r)",
      "RANGE: it is not legal in the tensor stage; its stages are rangeified, kernel, program"},
     {"bind_in_a_kernel", kKernel, "%a = BIND index (%n, %two)",

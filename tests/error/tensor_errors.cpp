@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/ref.h"
 #include "ir/op.h"
 #include "tests/unit/tensor_helpers.h"
 #include "value/storage.h"

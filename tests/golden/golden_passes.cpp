@@ -9,20 +9,94 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ir/arena.h"
 #include "ir/parse.h"
 #include "ir/print.h"
+#include "ir/spec.h"
+#include "ir/walk.h"
+#include "rewrite/graph_rewrite.h"
+#include "schedule/rangeify/bufferize_to_store.h"
+#include "schedule/rangeify/indexing.h"
+#include "schedule/rangeify/inline_buffers.h"
+#include "schedule/rangeify/kernel_units.h"
+#include "schedule/rangeify/order_writes.h"
+#include "schedule/rangeify/patterns.h"
+#include "schedule/rangeify/separate_versions.h"
+#include "schedule/rangeify/split_kernel.h"
+#include "schedule/rangeify/split_patterns.h"
+#include "schedule/rangeify/stage_hazards.h"
+#include "schedule/rangeify/transform.h"
+#include "schedule/roll/roll_graph.h"
+#include "schedule/schedule.h"
 #include "symbolic/simplify.h"
+#include "tests/fuzz/run_schedule.h"
 
 namespace weft {
 namespace {
 
-using PassFunction = std::function<UOp(UOp)>;
+// What a pass makes of a graph, as text.
+using PassFunction = std::function<std::string(UOp)>;
+
+const KernelLimits kLimits{};
+
+// Phase 1 changes no graph: it says at which indices every value is computed, and what is stored.
+std::string indices_text(UOp sink) {
+  IndexingContext context(sink.arena(), kLimits, "CPU");
+  run_rangeify(sink, context);
+  static constexpr const char* kStoring[] = {"", ", may be stored", ", is stored"};
+  std::string out;
+  const std::vector<UOp> order = toposort(sink);
+  for (size_t k = 0; k < order.size(); k++) {
+    const UOp n = order[k];
+    if (!context.has(n)) continue;
+    std::string at;
+    for (UOp i : context[n].at) at += (at.empty() ? "" : ", ") + short_form(i);
+    out += fmt::format("%{} {} at ({})", k, name_of(n.op()), at);
+    for (UOp r : context[n].reduced) out += ", over " + short_form(r);
+    out += std::string(kStoring[size_t(context[n].storing)]) + "\n";
+  }
+  return out;
+}
+
+UOp transformed(UOp sink) {
+  IndexingContext context(sink.arena(), kLimits, "CPU");
+  run_rangeify(sink, context);
+  return transform_to_ranges(sink, context);
+}
+
+UOp checked(UOp sink, Stage stage) {
+  verify(sink, stage);
+  return sink;
+}
+
+std::string rewritten(UOp n, const RuleSet& rules) { return print(graph_rewrite(n, rules)); }
+
 const std::map<std::string, PassFunction>& passes() {
+  constexpr Stage ranges = Stage::kRangeified;
   static const std::map<std::string, PassFunction> all = {
-      {"simplify", [](UOp n) { return simplify(n); }},
+      {"simplify", [](UOp n) { return print(simplify(n)); }},
+      {"early", [](UOp n) { return rewritten(n, early_rules()); }},
+      {"roll", [](UOp n) { return print(roll_graph(n, "CPU").sink); }},
+      {"separate_versions",
+       [](UOp n) { return print(separate_versions(n, kLimits.writes)); }},
+      {"indexing", indices_text},
+      {"transform", [](UOp n) { return print(checked(transformed(n), ranges)); }},
+      {"bufferize", [](UOp n) { return rewritten(n, bufferize_rules()); }},
+      {"inline_buffers",
+       [](UOp n) { return print(checked(inline_buffers(n, kLimits), ranges)); }},
+      {"order_writes", [](UOp n) { return print(checked(order_writes(n), ranges)); }},
+      {"stage_hazards", [](UOp n) { return print(checked(stage_hazards(n), ranges)); }},
+      {"before_split", [](UOp n) { return rewritten(n, before_split_rules()); }},
+      {"bufferize_to_store",
+       [](UOp n) { return print(checked(bufferize_to_store(n), ranges)); }},
+      {"split_kernels",
+       [](UOp n) {
+         return print(checked(split_kernels(n, form_kernels(n, kLimits), "CPU"), ranges));
+       }},
+      {"schedule", [](UOp n) { return test::describe(make_schedule(n)); }},
   };
   return all;
 }
@@ -55,7 +129,7 @@ TEST_P(Golden, Output) {
   const std::string input = text.substr(0, cut);
   Arena arena;
   const PassFunction& pass = passes().at(GetParam().parent_path().filename().string());
-  const std::string output = print(pass(parse(arena, input)));
+  const std::string output = pass(parse(arena, input));
   if (std::getenv("WEFT_UPDATE_GOLDEN") != nullptr) {
     std::ofstream(GetParam()) << input << "---\n" << output;
     return;

@@ -233,6 +233,7 @@ const RuleSet& kernel_rules() {
 }
 
 bool is_inside_kernel(UOp n, void* context) {
+  if (n.is(Op::BUFFER) || n.is(Op::DEFINE_GLOBAL)) return false;  // debuf takes them as they are
   return !n.is(Op::AFTER) || n.src_count() < 2 ||
          !static_cast<KernelContext*>(context)->is_outside(n.src(1));
 }
