@@ -5,7 +5,7 @@
 
 gtest        build/<preset>/bin/weft_tests
 pytest       the Python files under tests/, with the package of build/<preset>
-fuzz         each fuzz program with the seed and count of FUZZ
+fuzz         each fuzz program with the seed and count of FUZZ or PYTHON_FUZZ
 lint         clang-format, clang-tidy and mypy have nothing to say
 asan-ubsan   weft_tests and the fuzz programs of the sanitizer's own build, at reduced counts
 tsan         likewise
@@ -30,6 +30,11 @@ TIME_LIMIT = 900  # seconds, for one program
 # program: (seed, cases); other programs take DEFAULT_FUZZ.
 FUZZ = {"fuzz_simplify": (1, 100_000)}
 DEFAULT_FUZZ = (1, 2_000)
+# Of Python: (program, seed, cases, environment), on the package of the build.
+PYTHON_FUZZ: list[tuple[str, int, int, dict[str, str]]] = [
+    ("fuzz_programs", 1, 10_000, {}),
+    ("fuzz_programs", 2, 2_000, {"WEFT_SCHEDULE": "0"}),  # by the evaluator, without schedules
+]
 
 # Under a sanitizer a fuzz program runs one case in SANITIZED_SHARE, and weft_tests leaves out the
 # tests that are about size.
@@ -40,6 +45,9 @@ SANITIZERS = {
                    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"},
     "tsan": {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"},
 }
+
+
+FUZZED: list[str] = []  # what ran, for the summary
 
 
 class Count(NamedTuple):
@@ -99,6 +107,11 @@ def run_gtest(build: pathlib.Path, sanitizer: str | None = None) -> Count:
     return Count(passed, failed + (not ok and failed == 0), skipped)
 
 
+def python_environment(build: pathlib.Path) -> dict[str, str]:
+    path = os.pathsep.join([str(build / "python"), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    return {"PYTHONPATH": path, "WEFT_BUILD": str(build)}
+
+
 def run_pytest(build: pathlib.Path) -> Count:
     folders = sorted({p.parent for p in (ROOT / "tests").rglob("test_*.py")})
     if importlib.util.find_spec("pytest") is None:
@@ -106,9 +119,8 @@ def run_pytest(build: pathlib.Path) -> Count:
         return Count(skipped=1)
     report = build / "pytest.xml"
     report.unlink(missing_ok=True)
-    python_path = os.pathsep.join([str(build / "python"), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     ok = call([sys.executable, "-m", "pytest", "-q", "-rs", "--tb=short", f"--junitxml={report}", *folders],
-              {"PYTHONPATH": python_path, "WEFT_BUILD": str(build)})
+              python_environment(build))
     if not report.exists():
         return Count(failed=1)
     suite = xml.etree.ElementTree.parse(report).getroot().find("testsuite")
@@ -127,6 +139,22 @@ def run_fuzz(build: pathlib.Path, sanitizer: str | None = None) -> Count:
         ok = call([*fixed_addresses(sanitizer), build / "bin" / source.stem, f"--seed={seed}", f"--count={cases}"],
                   SANITIZERS.get(sanitizer or ""))
         count = count.plus(Count(passed=int(ok), failed=int(not ok)))
+        FUZZED.append(f"{source.stem} {cases}")
+    return count if sanitizer else count.plus(run_python_fuzz(build))
+
+
+def run_python_fuzz(build: pathlib.Path) -> Count:
+    if importlib.util.find_spec("numpy") is None:
+        say("  numpy is not installed")
+        return Count(skipped=1)
+    count = Count()
+    for name, seed, cases, environment in PYTHON_FUZZ:
+        title = " ".join([name, str(cases), *(f"{k}={v}" for k, v in environment.items())])
+        say(f"  {title} cases")
+        ok = call([sys.executable, ROOT / f"tests/fuzz/{name}.py", f"--seed={seed}", f"--count={cases}",
+                   f"--processes={os.cpu_count() or 1}"], {**python_environment(build), **environment})
+        count = count.plus(Count(passed=int(ok), failed=int(not ok)))
+        FUZZED.append(title)
     return count
 
 
@@ -168,6 +196,8 @@ def main() -> int:
             count = SUITES[name](ROOT / "build" / arguments.preset)
         say(f"== {name}: {count.passed} passed of {sum(count)} in {time.monotonic() - start:.1f} s")
         total = total.plus(count)
+    if FUZZED:
+        say(f"fuzzed: {', '.join(FUZZED)}")
     say(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped")
     return 1 if total.failed or not total.passed else 0
 

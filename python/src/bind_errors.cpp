@@ -49,6 +49,8 @@ void translate(const std::exception_ptr& pointer, void*) {
     raise_class("DTypeError", e);
   } catch (const IndexError& e) {
     raise_class("IndexError", e);
+  } catch (const DeviceError& e) {
+    raise_class("DeviceError", e);
   } catch (const ParseError& e) {
     raise_class("ParseError", e);
   } catch (const SpecError& e) {

@@ -43,7 +43,7 @@ void bind_ops(nb::module_& m) {
 ('binary', (2, 2), True)
 >>> Ops.SIN.doc
 'The sine.'
->>> Ops.LOAD.stages
+>>> Ops.GEP.stages
 (Stage.KERNEL, Stage.PROGRAM)
 )");
   for (size_t i = 0; i < kOpCount; i++) {

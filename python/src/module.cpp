@@ -11,6 +11,7 @@
 #include "core.h"
 #include "ir/arena.h"
 #include "ir/node.h"
+#include "tensor.h"
 
 namespace weft::python {
 
@@ -47,7 +48,7 @@ NB_MODULE(_core, m) {
   // NumPy keeps Python's typing module alive past the end, which keeps weft's functions; what
   // counts is live_arenas().
   nb::set_leak_warnings(false);
-  m.doc() = "The compiled part of weft. Use it through weft.ir.";
+  m.doc() = "The compiled part of weft. Use it through weft and weft.ir.";
   bind_errors();
   bind_types(m);
   bind_dtype(m);
@@ -79,4 +80,12 @@ into that of the left one.)");
   bind_trace(m);
   bind_rewrite(m, uop);
   bind_evaluate(m, uop);
+  TensorClass tensor = bind_tensor(m);
+  bind_tensor_creation(tensor);
+  bind_tensor_elementwise(tensor);
+  bind_tensor_functions(tensor);
+  bind_tensor_reduce(tensor);
+  bind_tensor_movement(tensor);
+  bind_tensor_index(tensor);
+  bind_tensor_values(m, tensor);
 }

@@ -1,8 +1,21 @@
-"""weft, a tensor compiler."""
+"""weft, a tensor compiler.
+
+>>> from weft import Tensor
+>>> a = Tensor([[1.0, 2.0], [3.0, 4.0]])
+>>> row, total = a[0], a.sum()  # nothing runs yet: row is a view of a, total keeps these values
+>>> row *= 10
+>>> a.tolist(), total.item()
+([[10.0, 20.0], [3.0, 4.0]], 10.0)
+
+`Tensor` is an array that is lazy and behaves as if it were not, `dtypes` has the types of elements,
+`counters` says what was run, and `weft.ir` is the compiler's inside.
+"""
 
 from weft import dtypes, errors, ir
+from weft._core import Tensor, counters
 from weft.errors import IndexError as IndexError  # not in __all__: `import *` must not hide Python's
 from weft.errors import (
+    DeviceError,
     DTypeError,
     Error,
     InternalError,
@@ -16,12 +29,15 @@ __version__ = "0.1.0"
 
 __all__ = [
     "DTypeError",
+    "DeviceError",
     "Error",
     "InternalError",
     "ParseError",
     "RewriteLoopError",
     "ShapeError",
     "SpecError",
+    "Tensor",
+    "counters",
     "dtypes",
     "errors",
     "ir",

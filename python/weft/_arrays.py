@@ -1,4 +1,4 @@
-"""The reference evaluator on NumPy arrays."""
+"""Between NumPy arrays and weft: the data of tensors, and the reference evaluator."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from weft import dtypes
 from weft._core import DType, Ops, UOp, evaluate_bits
-from weft.errors import DTypeError
+from weft.errors import DTypeError, ShapeError
 
 Array = npt.NDArray[Any]
 
@@ -35,6 +36,60 @@ def numpy_dtype(dtype: DType) -> np.dtype[Any]:
     if name in _NARROW_FLOATS:
         return _NARROW_FLOATS[name]
     return np.dtype(np.int64 if name == "index" else name)
+
+
+_WEFT_DTYPES = {numpy_dtype(t): t for t in (*dtypes.ints, dtypes.bool, dtypes.float16, dtypes.float32, dtypes.float64)}
+_WEFT_DTYPES.update({t: DType(name) for name, t in _NARROW_FLOATS.items() if t.kind not in "iu"})
+
+
+def bytes_of_data(data: Any, dtype: DType | None) -> tuple[bytes, list[int], DType]:
+    """The elements, shape and dtype of what Tensor(data, dtype) is given; the dtype is one that holds
+    the data exactly where it is not the one asked for."""
+    array = data if isinstance(data, (np.ndarray, np.generic)) else _array_of_list(data, dtype)
+    array = np.asarray(array)
+    native = array.dtype.newbyteorder("=")
+    if native not in _WEFT_DTYPES:
+        raise DTypeError(f"[tensor] there are no tensors of NumPy's {array.dtype}")
+    return array.astype(native, copy=False).tobytes(), list(array.shape), _WEFT_DTYPES[native]
+
+
+def _array_of_list(data: Any, dtype: DType | None) -> Array:
+    if not isinstance(data, (list, tuple)):
+        raise TypeError(f"[tensor] a number, a list, a NumPy array or a Tensor is needed, not {type(data).__name__}")
+    try:
+        array = np.array(data)
+    except ValueError:
+        raise ShapeError("[tensor] lists side by side must have the same length") from None
+    kind = array.dtype.kind
+    if kind == "O" or kind not in "biuf":
+        raise DTypeError(f"[tensor] a list holds numbers of at most 64 bits, not {_other_than_a_number(data)}")
+    if array.size == 0 or (kind == "f" and dtype is None):
+        return array.astype(np.float32)
+    if kind in "iu":
+        wanted = np.dtype(np.int32) if dtype is None else numpy_dtype(dtype) if dtype.is_int else array.dtype
+        low, high = int(array.min()), int(array.max())
+        if wanted.kind in "iu" and not (np.iinfo(wanted).min <= low and high <= np.iinfo(wanted).max):
+            raise DTypeError(f"[tensor] {low if low < np.iinfo(wanted).min else high} is not a value of {wanted}")
+        return array.astype(wanted)
+    return array
+
+
+def _other_than_a_number(data: Any) -> str:
+    while isinstance(data, (list, tuple)):
+        data = next((x for x in data if isinstance(x, (list, tuple)) or not isinstance(x, (bool, int, float))), data[0])
+    return repr(data)
+
+
+def array_of_bytes(flat: Array, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """The bytes as elements; it cannot be written."""
+    array = flat.view(numpy_dtype(dtype)).reshape(shape)
+    array.flags.writeable = False
+    return array
+
+
+def array_as(array: Array, dtype: Any) -> Array:
+    """Tensor.__array__."""
+    return array if dtype is None else array.astype(dtype, copy=False)
 
 
 def evaluate(root: UOp, buffers: dict[int, Array] | None, variables: Mapping[str, int] | None) -> Any:

@@ -25,6 +25,10 @@ class IndexError(Error, builtins.IndexError):
     """An access out of bounds."""
 
 
+class DeviceError(Error, RuntimeError):
+    """A device that is not there, or tensors of two devices in one operation."""
+
+
 class ParseError(Error, ValueError):
     """A text is no graph."""
 

@@ -3,8 +3,10 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -25,10 +27,20 @@ int read_int(const char* name, int fallback, int most) {
   return value;
 }
 
+std::string read_text(const char* name, std::string fallback) {
+  const char* text = std::getenv(name);
+  return text == nullptr || *text == '\0' ? std::move(fallback) : std::string(text);
+}
+
 }  // namespace
 
 Config config_from_environment() {
-  return {.debug = read_int("WEFT_DEBUG", 0, 6), .stats = read_int("WEFT_STATS", 0, 2)};
+  Config config;
+  config.debug = read_int("WEFT_DEBUG", 0, 6);
+  config.stats = read_int("WEFT_STATS", 0, 2);
+  config.device = read_text("WEFT_DEVICE", config.device);
+  config.schedule = read_int("WEFT_SCHEDULE", 1, 1);
+  return config;
 }
 
 Config& config() {

@@ -1,11 +1,18 @@
 // The configuration of the process. The environment is read here and nowhere else.
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 namespace weft {
 
 struct Config {
   int debug = 0;  // WEFT_DEBUG 0..6: how much is printed while compiling and running
   int stats = 0;  // WEFT_STATS 0..2: 1 counts and times every rule, 2 also prints every match
+  std::string device = "REF";  // WEFT_DEVICE: where tensors are made when nothing else is said
+  int schedule = 1;  // WEFT_SCHEDULE: 0 evaluates tensor graphs as they are, without a schedule
+  // Live values that are not realised, past which the result of an operation is realised at once.
+  int64_t most_pending_values = 4'000'000;
 };
 
 // Read from the environment at first use; a value that is no number is an error that names it.

@@ -10,12 +10,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+import numpy
 import pytest
 
 import weft
 from weft import ir
 
-ROOTS = {"weft.ir": ir, "weft.dtypes": weft.dtypes, **{name: getattr(ir, name) for name in ir.__all__}}
+ROOTS = {"weft.ir": ir, "weft.dtypes": weft.dtypes, **{name: getattr(ir, name) for name in ir.__all__},
+         "weft": weft, "Tensor": weft.Tensor, "Counters": type(weft.counters)}
 
 
 def members(name: str, value: object) -> Iterator[tuple[str, object]]:
@@ -33,7 +35,7 @@ EXAMPLES = [(n, v.__doc__) for n, v in DOCUMENTED
 
 @pytest.mark.parametrize(("name", "doc"), EXAMPLES, ids=[n for n, _ in EXAMPLES])
 def test_examples(name: str, doc: str) -> None:
-    names = {n: getattr(ir, n) for n in ir.__all__}
+    names = {**{n: getattr(ir, n) for n in ir.__all__}, "Tensor": weft.Tensor, "numpy": numpy}
     test = doctest.DocTestParser().get_doctest(inspect.cleandoc(doc), names, name, name, 0)
     assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
 
@@ -90,3 +92,31 @@ u.reshape("a")
     assert lines[0].startswith("Revealed type is ") and "tuple[weft._core.UOp, ...]" in lines[0]
     assert lines[1] == 'Revealed type is "weft._core.UOp"' and "bool" in lines[2]
     assert "Incompatible types in assignment" in lines[3] and "reshape" in lines[4] and len(lines) == 5, out
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
+def test_a_program_of_tensors_is_typed(tmp_path: pathlib.Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("""
+from weft import Tensor, counters, dtypes
+
+a = Tensor([1.0, 2.0]).float() + 1
+a += 2 - a[0] * a[:, None, ..., ::2].T @ a
+a[1:3] = (a == a).where(a, 0.5)
+n: int = a.numel() + len(a) + counters.kernels
+s: float = float(a.sum(axis=(0, 1), keepdim=True, dtype=dtypes.float64))
+shape: tuple[int, ...] = a.reshape(2, -1).permute((1, 0)).shape
+rows: list[Tensor] = [row.realize(a) for row in a]
+reveal_type(a < 3)
+reveal_type(1 / a)
+reveal_type(a.numpy())
+wrong: int = a.dtype
+a["b"]
+a + "c"
+""")
+    environment = {**os.environ, "MYPYPATH": str(pathlib.Path(weft.__file__).parents[1])}
+    out = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", program],
+                         capture_output=True, text=True, env=environment, cwd=tmp_path).stdout
+    lines = [line.split(": ", 2)[2] for line in out.splitlines() if ": error:" in line or "Revealed" in line]
+    assert lines[0] == lines[1] == 'Revealed type is "weft._core.Tensor"', out
+    assert "ndarray" in lines[2] and len(lines) == 6, out

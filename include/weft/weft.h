@@ -1,0 +1,9 @@
+// All of weft's public C++ interface.
+#pragma once
+
+#include "weft/counters.h"  // IWYU pragma: export
+#include "weft/device.h"    // IWYU pragma: export
+#include "weft/dtype.h"     // IWYU pragma: export
+#include "weft/error.h"     // IWYU pragma: export
+#include "weft/tensor.h"    // IWYU pragma: export
+#include "weft/view.h"      // IWYU pragma: export

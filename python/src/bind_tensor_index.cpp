@@ -1,0 +1,125 @@
+// Reading and writing parts of a tensor: t[...], t[...] = value, assign.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nanobind/nanobind.h>
+
+#include "core.h"
+#include "tensor.h"
+#include "weft/error.h"
+#include "weft/tensor.h"
+
+namespace weft::python {
+namespace {
+
+constexpr int64_t kFarthest = int64_t(1) << 62;
+
+[[noreturn]] void no_index(nb::handle value) {
+  throw IndexError(
+      fmt::format("[index] an index is an int, a slice, None or ...; {} is none of them "
+                  "(lists, arrays and tensors as indices are not there yet)",
+                  type_text(value)));
+}
+
+bool is_int(nb::handle value) {
+  return PyIndex_Check(value.ptr()) && !PyBool_Check(value.ptr()) && as_tensor(value) == nullptr &&
+         type_text(value) != std::string_view("numpy.ndarray");
+}
+
+// An int of any size: past 64 bits it is as far out of range as the nearest that fits.
+int64_t position_of(nb::handle value) {
+  if (!is_int(value)) no_index(value);
+  const nb::object number = nb::steal(PyNumber_Index(value.ptr()));
+  if (!number.is_valid()) throw nb::python_error();
+  int overflow = 0;
+  const long long position = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (overflow != 0) return overflow > 0 ? kFarthest : -kFarthest;
+  return position;
+}
+
+std::optional<int64_t> bound_of(nb::handle value) {
+  if (value.is_none()) return {};
+  return position_of(value);
+}
+
+Index index_of(nb::handle value) {
+  PyObject* const p = value.ptr();
+  if (PySlice_Check(p)) {
+    const auto* const slice = reinterpret_cast<const PySliceObject*>(p);
+    const int64_t step = bound_of(slice->step).value_or(1);
+    return Slice{bound_of(slice->start), bound_of(slice->stop), step};
+  }
+  if (value.is_none()) return NewAxis{};
+  if (p == Py_Ellipsis) return Ellipsis{};
+  return position_of(value);
+}
+
+Tensor part_of(const Tensor& x, nb::handle key) {
+  if (!PyTuple_Check(key.ptr())) {
+    const Index index = index_of(key);
+    return x.at(Indices(&index, 1));
+  }
+  std::vector<Index> indices;
+  indices.reserve(size_t(PyTuple_GET_SIZE(key.ptr())));
+  for (const nb::handle h : nb::borrow<nb::tuple>(key)) indices.push_back(index_of(h));
+  return x.at(indices);
+}
+
+// Anything that Tensor(...) takes.
+void write(Tensor& target, nb::handle value) {
+  if (const Tensor* source = as_tensor(value)) {
+    // `t[i] += 1` hands the part that it wrote back to t[i].
+    const bool is_itself = source->shares_memory_with(target) && source->view() == target.view();
+    if (!is_itself) target.assign(*source);
+  } else if (const std::optional<Number> number = as_number(value)) {
+    target.assign(*number);
+  } else {
+    target.assign(tensor_of_data(value, target.dtype(), target.device()));
+  }
+}
+
+nb::object iterate(const Tensor& x) {
+  if (x.ndim() == 0) type_error("[iter] a tensor without axes cannot be iterated over");
+  nb::list parts;
+  for (int64_t i = 0; i < x.shape()[0]; i++) parts.append(x.at({i}));
+  return nb::iter(parts);
+}
+
+}  // namespace
+
+void bind_tensor_index(TensorClass& c) {
+  c.def("__getitem__", part_of, nb::arg("key").none(),
+        nb::sig("def __getitem__(self, key: int | slice | types.EllipsisType | None | tuple[int | "
+                "slice | types.EllipsisType | None, ...], /) -> Tensor"))
+      .def(
+          "__setitem__",
+          [](const Tensor& x, nb::handle key, nb::handle value) {
+            Tensor part = part_of(x, key);
+            write(part, value);
+          },
+          nb::arg("key").none(), nb::arg("value").none(),
+          nb::sig(
+              "def __setitem__(self, key: int | slice | types.EllipsisType | None | tuple[int | "
+              "slice | types.EllipsisType | None, ...], value: typing.Any, /) -> None"))
+      .def("__iter__", iterate, nb::sig("def __iter__(self) -> collections.abc.Iterator[Tensor]"))
+      .def(
+          "assign",
+          [](nb::handle self, nb::handle value) {
+            write(*as_tensor(self), value);
+            return nb::borrow(self);
+          },
+          nb::arg("x"), nb::sig("def assign(self, x: typing.Any) -> Tensor"),
+          R"(Writes x, broadcast and cast, into the memory of this tensor, and returns this.
+
+>>> a = Tensor.zeros(2, 3, dtype=dtypes.int32)
+>>> _ = a.T.assign(Tensor([[1, 2], [3, 4], [5, 6]]))
+>>> a.tolist()
+[[1, 3, 5], [2, 4, 6]]
+)");
+}
+
+}  // namespace weft::python

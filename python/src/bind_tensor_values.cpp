@@ -1,0 +1,199 @@
+// Between tensors and Python's values: data in, arrays and numbers out, what is run for them.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "convert.h"
+#include "core.h"
+#include "tensor.h"
+#include "weft/counters.h"
+#include "weft/dtype.h"
+#include "weft/error.h"
+#include "weft/tensor.h"
+#include "weft/view.h"
+
+namespace weft::python {
+namespace {
+
+// Of more elements printing shows the shape alone.
+constexpr int64_t kMostShown = 64;
+
+nb::module_ arrays() { return nb::module_::import_("weft._arrays"); }
+
+// The elements in a NumPy array that owns them and cannot be written.
+nb::object array_of(const Tensor& x) {
+  auto* const bytes = new std::vector<std::byte>();
+  const nb::capsule owner(bytes,
+                          [](void* p) noexcept { delete static_cast<std::vector<std::byte>*>(p); });
+  {
+    const nb::gil_scoped_release release;
+    *bytes = x.bytes();
+  }
+  const nb::ndarray<nb::numpy, const uint8_t, nb::ndim<1>> flat(bytes->data(), {bytes->size()},
+                                                                owner);
+  return arrays().attr("array_of_bytes")(flat, x.dtype(), tuple_of_ints(x.shape()));
+}
+
+nb::object item_of(const Tensor& x) {
+  Element element;
+  {
+    const nb::gil_scoped_release release;
+    element = x.item();
+  }
+  return number_of_bits(element.dtype, element.bits);
+}
+
+nb::object list_of(const Tensor& x) {
+  const bool is_narrow =
+      x.dtype().is_float() && x.dtype().bits() < 32;  // NumPy has not all of them
+  return array_of(is_narrow ? x.cast(dtypes::float32) : x).attr("tolist")();
+}
+
+void realize(std::span<Tensor* const> tensors) {
+  const nb::gil_scoped_release release;
+  Tensor::realize(tensors);
+}
+
+nb::object realize_all(nb::handle self, const nb::args& others, bool) {
+  std::vector<Tensor*> tensors = {as_tensor(self)};
+  for (const nb::handle h : others) {
+    Tensor* const t = as_tensor(h);
+    if (t == nullptr) type_error(fmt::format("[realize] a Tensor is needed, not {}", type_text(h)));
+    tensors.push_back(t);
+  }
+  realize(tensors);
+  return nb::borrow(self);
+}
+
+std::string repr(const Tensor& x) {
+  std::string text = fmt::format("Tensor(shape={}, dtype={}, device={}",
+                                 nb::cast<std::string>(nb::repr(tuple_of_ints(x.shape()))),
+                                 x.dtype().name(), x.device());
+  if (x.numel() <= kMostShown) {
+    text += fmt::format(", values={}", nb::cast<std::string>(nb::repr(list_of(x))));
+  }
+  return text + ")";
+}
+
+bool truth(const Tensor& x) {
+  if (x.numel() != 1) {
+    throw ShapeError(
+        fmt::format("[bool] a tensor of {} elements is neither true nor false: any() "
+                    "and all() are",
+                    x.numel()));
+  }
+  return PyObject_IsTrue(item_of(x).ptr()) == 1;
+}
+
+// weft.counters is the one object of this class.
+struct CountersView {};
+
+void bind_counters(nb::module_& m) {
+  nb::class_<CountersView>(m, "Counters", R"(What weft has run since the start, or since reset().
+
+>>> from weft import counters
+>>> counters.reset()
+>>> a = Tensor([1, 2]) + 1
+>>> counters.kernels
+0
+>>> a.tolist(), counters.kernels
+([2, 3], 1)
+)")
+      .def_prop_ro(
+          "kernels", [](const CountersView&) { return counters().kernels; }, "Kernels run.")
+      .def_prop_ro(
+          "bytes", [](const CountersView&) { return counters().bytes; },
+          "The bytes of their arguments.")
+      .def(
+          "reset", [](const CountersView&) { reset_counters(); }, "Counts from 0.")
+      .def("__repr__", [](const CountersView&) {
+        return fmt::format("Counters(kernels={}, bytes={})", counters().kernels, counters().bytes);
+      });
+  m.attr("counters") = nb::cast(CountersView{});
+}
+
+}  // namespace
+
+Tensor tensor_of_data(nb::handle data, std::optional<DType> dtype, std::string_view device) {
+  if (const Tensor* t = as_tensor(data)) {
+    if (!device.empty() && device != t->device()) {
+      throw DeviceError(
+          fmt::format("[tensor] from {} to {}: tensors stay on their device", t->device(), device));
+    }
+    const Tensor copy = t->clone();
+    return dtype ? copy.cast(*dtype) : copy;
+  }
+  if (const std::optional<Number> number = as_number(data)) {
+    const bool is_numpy = std::string_view(type_text(data)).starts_with("numpy.");
+    if (!is_numpy || dtype) return Tensor::full({}, *number, dtype, device);
+  }
+  const nb::object parts =
+      arrays().attr("bytes_of_data")(data, dtype ? nb::cast(*dtype) : nb::none());
+  const auto bytes = nb::cast<nb::bytes>(parts[0]);
+  const auto* const first = reinterpret_cast<const std::byte*>(bytes.c_str());
+  const auto shape = nb::cast<std::vector<int64_t>>(parts[1]);
+  const Tensor tensor =
+      Tensor::from_bytes(std::span(first, bytes.size()), shape, nb::cast<DType>(parts[2]), device);
+  return dtype ? tensor.cast(*dtype) : tensor;
+}
+
+void bind_tensor_values(nb::module_& m, TensorClass& c) {
+  bind_counters(m);
+  c.def("realize", realize_all, nb::arg("lst"), nb::kw_only(), nb::arg("do_update_stats") = true,
+        nb::sig("def realize(self, *lst: Tensor, do_update_stats: bool = True) -> Tensor"),
+        R"(Computes this and the other tensors together, and returns this.
+
+>>> a = Tensor([1, 2])
+>>> b, c = a + 1, a * 2
+>>> b.realize(c) is b
+True
+)")
+      .def("numpy", array_of, nb::sig("def numpy(self) -> NDArray[typing.Any]"),
+           R"(The values as a NumPy array, which cannot be written and which no later write changes.
+
+>>> a = Tensor([1, 2])
+>>> before = a.numpy()
+>>> a[0] = 7
+>>> before, a.numpy()
+(array([1, 2], dtype=int32), array([7, 2], dtype=int32))
+)")
+      .def("item", item_of, nb::sig("def item(self) -> typing.Any"),
+           "The number of a tensor of one element.")
+      .def("tolist", list_of, nb::sig("def tolist(self) -> typing.Any"),
+           "The values as nested lists; of a tensor without axes, the number.")
+      .def(
+          "__array__",
+          [](const Tensor& x, nb::handle dtype, nb::handle) {
+            return arrays().attr("array_as")(array_of(x), dtype);
+          },
+          nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
+          nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
+                  "NDArray[typing.Any]"))
+      .def("kernel_count", &Tensor::kernel_count, nb::call_guard<nb::gil_scoped_release>(),
+           R"(The kernels that realize() would run now; nothing runs.
+
+>>> a = Tensor([1, 2]) + 1
+>>> a.kernel_count(), a.realize().kernel_count()
+(1, 0)
+)")
+      .def("__bool__", truth)
+      .def(
+          "__float__", [](const Tensor& x) { return nb::float_(item_of(x)); },
+          nb::sig("def __float__(self) -> float"))
+      .def(
+          "__int__", [](const Tensor& x) { return nb::int_(item_of(x)); },
+          nb::sig("def __int__(self) -> int"))
+      .def("__repr__", repr);
+}
+
+}  // namespace weft::python

@@ -1,0 +1,4 @@
+// See the public header.
+#pragma once
+
+#include "weft/ref.h"  // IWYU pragma: export

@@ -1,0 +1,4 @@
+// See the public header.
+#pragma once
+
+#include "weft/small_vector.h"  // IWYU pragma: export

@@ -1,0 +1,147 @@
+// Roots to a closure, a graph, a schedule, kernels run, and slots filled.
+#include "engine/realize.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/config.h"
+#include "base/ref.h"
+#include "engine/run_schedule.h"
+#include "ir/op.h"
+#include "runtime/buffer.h"
+#include "runtime/device.h"
+#include "schedule/schedule.h"
+#include "schedule/schedule_cache.h"
+#include "value/closure.h"
+#include "value/import.h"
+#include "value/storage.h"
+#include "value/value.h"
+
+namespace weft {
+namespace {
+
+std::mutex& realize_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+using Garbage = std::vector<Ref<Value>>;
+
+void fill(Value& value, Ref<Buffer> buffer, Garbage& garbage) {
+  std::array<Ref<Value>, Value::kMostSources> released;
+  value.fill(std::move(buffer), released);
+  for (Ref<Value>& source : released) {
+    if (source) garbage.push_back(std::move(source));
+  }
+}
+
+// Memory that holds the Value as it is: its own when it has no elements, or that of what it is
+// another shape of.
+Ref<Buffer> memory_at_hand(const Value& value) {
+  if (value.numel() == 0) return Buffer::make(value.device(), 0);
+  const Value* of = &value;
+  while (!of->is_filled() && (of->is(Op::RESHAPE) || of->is(Op::DETACH))) {
+    of = of->sources()[0].get();
+  }
+  return of->is_filled() ? of->buffer() : Ref<Buffer>();
+}
+
+// One realise on one device.
+class Job {
+ public:
+  // The roots and all beneath them, seen at one moment.
+  explicit Job(std::span<Storage* const> storages) {
+    const std::lock_guard lock(graph_mutex());
+    std::vector<Value*> roots;
+    for (Storage* storage : storages) {
+      Ref<Value> version = storage->version_locked();
+      if (version->is_filled()) continue;
+      if (Ref<Buffer> memory = memory_at_hand(*version)) {
+        fill(*version, std::move(memory), garbage_);
+        continue;
+      }
+      roots.push_back(version.get());
+      roots_.push_back(std::move(version));
+    }
+    if (roots.empty()) return;
+    device_ = &roots[0]->device();
+    closure_ = std::make_unique<Closure>(roots);
+    for (const Closure::Node& n : closure_->nodes()) Storage::drop_pending(*n.value);
+    closure_->decide();
+  }
+
+  size_t count_kernels() {
+    if (!closure_) return 0;
+    const Imported imported = import_values(*closure_);
+    return uses_schedule() ? schedule_of(imported)->calls.size() : imported.outputs.size();
+  }
+
+  void run() {
+    if (!closure_) return;
+    const Imported imported = import_values(*closure_);
+    std::vector<Ref<Buffer>> outputs;
+    if (uses_schedule()) {
+      outputs = run_schedule(*schedule_of(imported), imported, *device_);
+    } else {
+      outputs = run_reference(imported, *device_);
+    }
+    const std::lock_guard lock(graph_mutex());
+    if (uses_schedule()) {
+      for (const int64_t id : imported.dying) imported.buffers[size_t(id)]->next_generation();
+    }
+    for (size_t i = 0; i < outputs.size(); i++) {
+      fill(*imported.outputs[i], std::move(outputs[i]), garbage_);
+    }
+  }
+
+ private:
+  static bool uses_schedule() { return config().schedule != 0; }
+  std::shared_ptr<const Schedule> schedule_of(const Imported& imported) const {
+    return cached_schedule(imported.sink, {.device = device_->name(), .dying = imported.dying});
+  }
+
+  Garbage garbage_;  // freed last
+  std::vector<Ref<Value>> roots_;
+  std::unique_ptr<Closure> closure_;
+  Device* device_ = nullptr;
+};
+
+// The storages of each device, in the order given.
+std::vector<std::vector<Storage*>> by_device(std::span<Storage* const> storages) {
+  std::vector<std::vector<Storage*>> groups;
+  for (Storage* storage : storages) {
+    const auto at = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+      return &group[0]->device() == &storage->device();
+    });
+    if (at != groups.end()) {
+      at->push_back(storage);
+    } else {
+      groups.push_back({storage});
+    }
+  }
+  return groups;
+}
+
+}  // namespace
+
+void realize(std::span<Storage* const> storages) {
+  const std::lock_guard lock(realize_mutex());
+  for (const std::vector<Storage*>& group : by_device(storages)) Job(group).run();
+}
+
+size_t kernels_to_realize(std::span<Storage* const> storages) {
+  const std::lock_guard lock(realize_mutex());
+  size_t count = 0;
+  for (const std::vector<Storage*>& group : by_device(storages))
+    count += Job(group).count_kernels();
+  return count;
+}
+
+}  // namespace weft

@@ -1,0 +1,110 @@
+// Slots to buffers, then call after call.
+#include "engine/run_schedule.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/ref.h"
+#include "ir/array.h"
+#include "ir/dtype.h"
+#include "ir/evaluate.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/walk.h"
+#include "runtime/array_bytes.h"
+#include "runtime/buffer.h"
+#include "runtime/counters.h"
+#include "runtime/device.h"
+#include "schedule/schedule.h"
+#include "value/import.h"
+
+namespace weft {
+namespace {
+
+size_t bytes_of(const ScheduledBuffer& buffer) {
+  return size_t(buffer.size) * size_t(buffer.dtype.item_bytes());
+}
+
+// The memory of every slot.
+std::vector<Ref<Buffer>> allocate_slots(const Schedule& schedule, const Imported& imported,
+                                        Device& device) {
+  using Kind = ScheduledBuffer::Kind;
+  std::vector<Ref<Buffer>> slots(schedule.slot_count);
+  std::vector<size_t> bytes(schedule.slot_count);
+  for (const ScheduledBuffer& buffer : schedule.buffers) {
+    if (buffer.kind == Kind::kInput) slots[buffer.slot] = imported.buffers[size_t(buffer.id)];
+    bytes[buffer.slot] = std::max(bytes[buffer.slot], bytes_of(buffer));
+  }
+  for (size_t i = 0; i < slots.size(); i++) {
+    if (!slots[i]) slots[i] = Buffer::make(device, bytes[i]);
+  }
+  for (const ScheduledBuffer& buffer : schedule.buffers) {
+    if (buffer.kind != Kind::kTable) continue;
+    std::vector<std::byte> content(bytes_of(buffer));
+    bytes_of_bits(buffer.dtype, buffer.data, content);
+    slots[buffer.slot]->copy_in(content);
+  }
+  return slots;
+}
+
+Array array_of(const Buffer& buffer, DType type) {
+  std::vector<std::byte> bytes(buffer.bytes());
+  buffer.copy_out(bytes);
+  std::vector<uint64_t> bits = bits_of_bytes(type, bytes);
+  const int64_t count = int64_t(bits.size());
+  return Array::of_bits(type, {count}, std::move(bits));
+}
+
+Ref<Buffer> buffer_of(const Array& array, Device& device) {
+  std::vector<std::byte> bytes(array.data.size() * size_t(array.dtype.item_bytes()));
+  bytes_of_bits(array.dtype, array.data, bytes);
+  Ref<Buffer> buffer = Buffer::make(device, bytes.size());
+  buffer->copy_in(bytes);
+  return buffer;
+}
+
+}  // namespace
+
+std::vector<Ref<Buffer>> run_schedule(const Schedule& schedule, const Imported& imported,
+                                      Device& device) {
+  const std::vector<Ref<Buffer>> slots = allocate_slots(schedule, imported, device);
+  std::vector<Buffer*> arguments;
+  for (const KernelCall& call : schedule.calls) {
+    uint64_t bytes = 0;
+    arguments.clear();
+    for (const uint32_t argument : call.arguments) {
+      const ScheduledBuffer& buffer = schedule.buffers[argument];
+      arguments.push_back(slots[buffer.slot].get());
+      bytes += bytes_of(buffer);
+    }
+    device.run(call, arguments);
+    count_kernels(1, bytes);
+  }
+  std::vector<Ref<Buffer>> outputs;
+  outputs.reserve(schedule.outputs.size());
+  for (const uint32_t output : schedule.outputs) {
+    outputs.push_back(slots[schedule.buffers[output].slot]);
+  }
+  return outputs;
+}
+
+std::vector<Ref<Buffer>> run_reference(const Imported& imported, Device& device) {
+  Bindings bindings;
+  for (UOp n : toposort(imported.sink)) {
+    if (!n.is(Op::BUFFER)) continue;
+    const Buffer& memory = *imported.buffers[size_t(n.number())];
+    bindings.buffers[n.number()] = array_of(memory, n.dtype());
+  }
+  std::vector<Ref<Buffer>> outputs;
+  for (const Array& array : evaluate(imported.sink, bindings)) {
+    outputs.push_back(buffer_of(array, device));
+    count_kernels(1, outputs.back()->bytes());
+  }
+  return outputs;
+}
+
+}  // namespace weft

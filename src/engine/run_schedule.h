@@ -1,0 +1,23 @@
+// Runs an imported graph on the memory of its device.
+#pragma once
+
+#include <vector>
+
+#include "base/ref.h"
+#include "runtime/buffer.h"
+#include "runtime/device.h"
+#include "schedule/schedule.h"
+#include "value/import.h"
+
+namespace weft {
+
+// All memory is allocated before the first kernel. The memory that holds each output; that of a
+// dying BUFFER may be among them.
+std::vector<Ref<Buffer>> run_schedule(const Schedule& schedule, const Imported& imported,
+                                      Device& device);
+
+// The same by evaluating the tensor graph itself; outputs are always in new memory. Counts as one
+// kernel per output.
+std::vector<Ref<Buffer>> run_reference(const Imported& imported, Device& device);
+
+}  // namespace weft

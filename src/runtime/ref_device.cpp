@@ -1,0 +1,97 @@
+// The device REF: memory is bytes of this process, a kernel runs on the reference evaluator.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "ir/array.h"
+#include "ir/dtype.h"
+#include "ir/evaluate.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/place.h"
+#include "ir/walk.h"
+#include "runtime/array_bytes.h"
+#include "runtime/buffer.h"
+#include "runtime/device.h"
+#include "schedule/schedule.h"
+
+namespace weft {
+namespace {
+
+// What a kernel has for arguments, and which of them it writes.
+struct Signature {
+  std::vector<UOp> globals;  // each DEFINE_GLOBAL once
+  std::set<int64_t> written;
+};
+
+Signature signature_of(UOp ast) {
+  Signature signature;
+  for (UOp n : toposort(ast)) {
+    if (n.is(Op::DEFINE_GLOBAL)) signature.globals.push_back(n);
+    if (!n.is(Op::STORE)) continue;
+    const UOp base = place_of(n.src(0)).base;
+    if (base.is(Op::DEFINE_GLOBAL)) signature.written.insert(base.number());
+  }
+  return signature;
+}
+
+class RefDevice : public Device {
+ public:
+  RefDevice() : Device("REF") {}
+
+  void* allocate(size_t bytes) override {
+    void* memory = std::calloc(bytes == 0 ? 1 : bytes, 1);
+    if (memory == nullptr) {
+      throw DeviceError(fmt::format("[REF] there is no memory for {} bytes", bytes));
+    }
+    return memory;
+  }
+  void free(void* memory, size_t) noexcept override { std::free(memory); }
+  void copy_in(void* to, std::span<const std::byte> from) override {
+    if (!from.empty()) std::memcpy(to, from.data(), from.size());
+  }
+  void copy_out(std::span<std::byte> to, const void* from) override {
+    if (!to.empty()) std::memcpy(to.data(), from, to.size());
+  }
+
+  void run(const KernelCall& call, std::span<Buffer* const> arguments) override {
+    const Signature signature = signature_of(call.ast);
+    Bindings bindings;
+    for (UOp global : signature.globals) {
+      const DType type = global.dtype().element();
+      const Buffer& buffer = *arguments[size_t(global.number())];
+      std::vector<uint64_t> bits = bits_of_bytes(type, bytes_of(buffer));
+      const int64_t count = int64_t(bits.size());
+      bindings.buffers[global.number()] = Array::of_bits(type, {count}, std::move(bits));
+    }
+    for (const BoundVariable& v : call.variables) bindings.variables[v.name] = v.value;
+    evaluate(call.ast, bindings);
+    for (const int64_t id : signature.written) {
+      const Array& array = bindings.buffers.at(id);
+      bytes_of_bits(array.dtype, array.data, bytes_of(*arguments[size_t(id)]));
+    }
+  }
+
+ private:
+  static std::span<std::byte> bytes_of(const Buffer& buffer) {
+    return {static_cast<std::byte*>(buffer.memory()), buffer.bytes()};
+  }
+};
+
+}  // namespace
+
+Device& ref_device() {
+  static auto* device = new RefDevice;  // never freed: buffers may outlive all else
+  return *device;
+}
+
+}  // namespace weft

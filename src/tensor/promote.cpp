@@ -1,0 +1,104 @@
+// The lattice of dtypes.
+#include "tensor/promote.h"
+
+#include <cstdint>
+#include <string_view>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "ir/dtype.h"
+#include "ir/op.h"
+#include "ir/scalar.h"
+#include "ir/spec_rules.h"
+#include "weft/tensor.h"
+
+namespace weft {
+namespace {
+
+// bool below integers below floats.
+int kind_of(DType type) { return type.is_float() ? 2 : type.is_int() ? 1 : 0; }
+
+DType signed_of_bits(int bits) {
+  if (bits <= 8) return dtypes::int8;
+  if (bits <= 16) return dtypes::int16;
+  return bits <= 32 ? dtypes::int32 : dtypes::int64;
+}
+
+DType promote_ints(std::string_view what, DType a, DType b) {
+  if (a.is_signed() == b.is_signed()) return a.bits() >= b.bits() ? a : b;
+  const DType s = a.is_signed() ? a : b, u = a.is_signed() ? b : a;
+  if (s.bits() > u.bits()) return s;
+  if (u.bits() < 64) return signed_of_bits(2 * u.bits());
+  throw DTypeError(fmt::format("[{}] no integer dtype holds both {} and {}; cast one of them", what,
+                               a.name(), b.name()));
+}
+
+// The eight-bit floats meet in float16, which holds both, and so do float16 and bfloat16 in
+// float32.
+DType promote_floats(DType a, DType b) {
+  if (a.bits() != b.bits()) return a.bits() > b.bits() ? a : b;
+  return a.bits() == 8 ? dtypes::float16 : dtypes::float32;
+}
+
+constexpr OpSet kRealFunctions = {Op::FDIV, Op::RECIP, Op::SQRT, Op::EXP2, Op::LOG2,
+                                  Op::EXP,  Op::LOG,   Op::SIN,  Op::COS};
+// Division on bool is that of integers.
+constexpr OpSet kDivisions = {Op::IDIV, Op::MOD, Op::CDIV, Op::CMOD};
+
+}  // namespace
+
+DType promote(std::string_view what, DType a, DType b) {
+  if (a == b) return a;
+  if (kind_of(a) != kind_of(b)) return kind_of(a) > kind_of(b) ? a : b;
+  return kind_of(a) == 2 ? promote_floats(a, b) : promote_ints(what, a, b);
+}
+
+DType dtype_of_number(Number number) {
+  constexpr DType dtypes_of[] = {dtypes::bool_, dtypes::int32, dtypes::float32};
+  return dtypes_of[number.index()];
+}
+
+DType promote(DType tensor, Number number) {
+  const DType weak = dtype_of_number(number);
+  return kind_of(weak) > kind_of(tensor) ? weak : tensor;
+}
+
+uint64_t bits_of_number(DType dtype, Number number) {
+  if (const double* real = std::get_if<double>(&number)) {
+    return dtype.is_bool() ? uint64_t(*real != 0) : bits_of_double(dtype, *real);
+  }
+  const int64_t integer =
+      number.index() == 0 ? int64_t(std::get<bool>(number)) : std::get<int64_t>(number);
+  return dtype.is_bool() ? uint64_t(integer != 0) : bits_of_int(dtype, integer);
+}
+
+DType operand_dtype(Op op, DType type) {
+  if (kRealFunctions.has(op) && !type.is_float()) return dtypes::float32;
+  if (kDivisions.has(op) && type.is_bool()) return dtypes::int32;
+  if (!spec::accepts(op, type)) {
+    throw DTypeError(fmt::format("[{}] it is not defined on {}; it takes {}", name_of(op),
+                                 type.name(), spec::accepted_dtypes(op)));
+  }
+  return type;
+}
+
+ReducedDTypes reduced_dtypes(Op op, DType type) {
+  const bool accumulates = op == Op::ADD || op == Op::MUL;
+  if (accumulates && type.is_float()) {
+    return {type.bits() < 32 ? dtypes::float32 : type, type};
+  }
+  if (accumulates && type.is_bool()) return {dtypes::int32, dtypes::int32};
+  if (accumulates && type.is_int() && type.bits() < 32) {
+    const DType wide = type.is_signed() ? dtypes::int32 : dtypes::uint32;
+    return {wide, wide};
+  }
+  if (!identity_bits(op, type) || !spec::accepts(op, type)) {
+    throw DTypeError(
+        fmt::format("[reduce] there is no reduction of {} by {}", type.name(), name_of(op)));
+  }
+  return {type, type};
+}
+
+}  // namespace weft

@@ -1,0 +1,31 @@
+// Which dtype an operation has: PyTorch's lattice, with numbers that are weak.
+#pragma once
+
+#include <string_view>
+
+#include "ir/dtype.h"
+#include "ir/op.h"
+#include "weft/tensor.h"
+
+namespace weft {
+
+// The dtype that two tensors meet in. Throws DTypeError for uint64 with a signed integer, which no
+// integer dtype holds both of.
+DType promote(std::string_view what, DType a, DType b);
+// The dtype that a tensor meets a number in: its own, unless the number is of a higher kind.
+DType promote(DType tensor, Number number);
+// bool, int32 or float32.
+DType dtype_of_number(Number number);
+// The canonical bits of a number in a dtype.
+uint64_t bits_of_number(DType dtype, Number number);
+
+// The dtype that operands which have met in `type` are cast to before `op`. Throws DTypeError,
+// naming the op, where it is not defined on it.
+DType operand_dtype(Op op, DType type);
+// The dtype in which `op` reduces elements of `type`, and that of the result.
+struct ReducedDTypes {
+  DType accumulator, result;
+};
+ReducedDTypes reduced_dtypes(Op op, DType type);
+
+}  // namespace weft

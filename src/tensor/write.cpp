@@ -1,0 +1,88 @@
+// Writes through views.
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/ref.h"
+#include "ir/op.h"
+#include "tensor/operand.h"
+#include "value/storage.h"
+#include "value/value.h"
+#include "value/view.h"
+#include "weft/tensor.h"
+#include "weft/view.h"
+
+namespace weft {
+namespace {
+
+void check_broadcasts_to(std::string_view what, Ints shape, Ints target) {
+  const bool fits =
+      shape.size() <= target.size() && broadcast_shapes(what, shape, target) == Sizes(target);
+  if (fits) return;
+  throw ShapeError(fmt::format("[{}] a value of shape {} does not broadcast to {}", what,
+                               text_of_shape(shape), text_of_shape(target)));
+}
+
+void check_not_expanded(std::string_view what, const Tensor& target) {
+  if (!is_expanded(target.view())) return;
+  throw ShapeError(
+      fmt::format("[{}] the target {} is expanded: elements of it share memory; write to a clone",
+                  what, text_of_shape(target.shape())));
+}
+
+// Writes a value that fits the target's shape, or is a scalar.
+void write(const Tensor& target, Ref<Value> value) {
+  value = cast_value(std::move(value), target.dtype());
+  target.storage()->write(target.view(), as_operand(std::move(value), target.shape()));
+  keep_bound(*target.storage());
+}
+
+}  // namespace
+
+Tensor& Tensor::assign(const Tensor& value) {
+  check_same_device("assign", *this, value);
+  check_broadcasts_to("assign", value.shape(), shape());
+  check_not_expanded("assign", *this);
+  write(*this, read(value));
+  return *this;
+}
+
+Tensor& Tensor::assign(Number value) {
+  const Ref<Value> constant = constant_value(device_of(*this), dtype(), value);
+  storage_->write(without_expanded_axes(view_), constant);
+  keep_bound(*storage_);
+  return *this;
+}
+
+namespace {
+
+void check_updatable(const Tensor& target) {
+  check_not_expanded("update", target);
+  if (!has_overlap(target.view())) return;
+  throw ShapeError(
+      fmt::format("[update] elements of the target {} share memory; reading and writing it at "
+                  "once has no one meaning",
+                  text_of_shape(target.shape())));
+}
+
+}  // namespace
+
+Tensor& Tensor::update(Op op, const Tensor& y) {
+  check_same_device("update", *this, y);
+  check_broadcasts_to("update", y.shape(), shape());
+  check_updatable(*this);
+  const Tensor result = binary(op, y);
+  write(*this, read(result));
+  return *this;
+}
+
+Tensor& Tensor::update(Op op, Number y) {
+  check_updatable(*this);
+  const Tensor result = binary(op, y);
+  write(*this, read(result));
+  return *this;
+}
+
+}  // namespace weft

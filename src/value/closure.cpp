@@ -1,0 +1,151 @@
+// Walks Values from the roots; all walks are iterative.
+#include "value/closure.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/ref.h"
+#include "ir/op.h"
+#include "value/value.h"
+#include "value/view.h"
+#include "weft/view.h"
+
+namespace weft {
+
+Closure::Closure(std::span<Value* const> roots) {
+  for (Value* root : roots) visit(root);
+  for (Value* root : roots) node(*root).is_root = true;
+}
+
+Closure::~Closure() {
+  for (const Node& n : nodes_) n.value->mark_ = 0;
+}
+
+void Closure::visit(Value* root) {
+  constexpr uint32_t opened = UINT32_MAX;
+  if (root->mark_ != 0) return;
+  std::vector<std::pair<Value*, size_t>> stack{{root, 0}};
+  root->mark_ = opened;
+  while (!stack.empty()) {
+    auto& [value, next] = stack.back();
+    if (next < value->sources().size()) {
+      Value* source = value->sources()[next++].get();
+      if (source->mark_ != 0) continue;
+      source->mark_ = opened;
+      stack.emplace_back(source, 0);
+      continue;
+    }
+    nodes_.push_back({.value = value, .is_filled = value->is_filled()});
+    for (const Ref<Value>& source : value->sources()) node(*source).edges++;
+    value->mark_ = uint32_t(nodes_.size());
+    stack.pop_back();
+  }
+}
+
+void Closure::decide() {
+  find_candidates();
+  for (Node& n : nodes_) n.is_needed = n.is_root;
+  for (size_t i = nodes_.size(); i-- > 0;) {
+    if (nodes_[i].is_needed) need_sources(uint32_t(i));
+    const Node& n = nodes_[i];
+    if (!n.is_kept || n.is_stored()) continue;
+    for (const Ref<Value>& source : n.value->sources()) node(*source).is_kept = true;
+  }
+}
+
+void Closure::find_candidates() {
+  for (Node& n : nodes_) {
+    Value& v = *n.value;
+    n.is_kept = v.owners() > n.edges;
+    if (n.is_filled) continue;
+    n.is_free = v.is(Op::CONST) || v.is(Op::IOTA) || v.is(Op::BUFFER);
+    n.reduces = v.is(Op::REDUCE_AXIS);
+    for (const Ref<Value>& source : v.sources()) {
+      const Node& s = node(*source);
+      if (is_movement(v.op())) n.is_free = s.is_free;
+      if (!s.is_candidate) n.reduces |= s.reduces;
+    }
+    n.is_candidate = n.is_root || (v.storages() > 0 && !n.is_free) || (n.is_kept && n.reduces);
+  }
+}
+
+void Closure::need_sources(uint32_t index) {
+  Value& v = *nodes_[index].value;
+  if (!v.is(Op::AFTER) || nodes_[index].is_filled) {
+    for (const Ref<Value>& source : v.sources()) node(*source).is_needed = true;
+    return;
+  }
+  Chain chain = chain_of(v);
+  for (const uint32_t write : chain.writes) {
+    node(*nodes_[write].value->sources()[1]).is_needed = true;
+  }
+  if (!chain.hides_base) nodes_[chain.base].is_needed = true;
+  chains_.push_back(std::move(chain));
+  nodes_[index].chain = uint32_t(chains_.size());
+}
+
+Closure::Chain Closure::chain_of(const Value& top) {
+  Chain chain{.base = 0, .writes = {index_of(top)}, .hides_base = false};
+  const Value* old = top.sources()[0].get();
+  while (old->is(Op::AFTER)) {
+    const Node& n = node(*old);
+    if (n.is_filled || n.is_candidate || n.edges > 1) break;
+    chain.writes.push_back(index_of(*old));
+    old = old->sources()[0].get();
+  }
+  chain.base = index_of(*old);
+  drop_covered(chain, top.numel());
+  std::reverse(chain.writes.begin(), chain.writes.end());
+  return chain;
+}
+
+namespace {
+
+// Disjoint intervals, neighbours merged: from key to value - 1.
+class Intervals {
+ public:
+  bool has(Hull hull) const {
+    auto after = spans_.upper_bound(hull.lo);
+    return after != spans_.begin() && std::prev(after)->second >= hull.hi;
+  }
+  void add(Hull hull) {
+    auto at = spans_.upper_bound(hull.lo);
+    if (at != spans_.begin() && std::prev(at)->second >= hull.lo) {
+      at = std::prev(at);
+      hull.lo = at->first;
+    }
+    while (at != spans_.end() && at->first <= hull.hi) {
+      hull.hi = std::max(hull.hi, at->second);
+      at = spans_.erase(at);
+    }
+    spans_.emplace_hint(at, hull.lo, hull.hi);
+  }
+
+ private:
+  std::map<int64_t, int64_t> spans_;
+};
+
+}  // namespace
+
+// Writes stand newest first.
+void Closure::drop_covered(Chain& chain, int64_t numel) {
+  Intervals covered;
+  std::vector<uint32_t> live;
+  for (const uint32_t write : chain.writes) {
+    const View view = nodes_[write].value->written();
+    const Hull hull = hull_of(view);
+    if (covered.has(hull)) continue;
+    live.push_back(write);
+    if (is_dense(view)) covered.add(hull);
+  }
+  chain.writes = std::move(live);
+  chain.hides_base = covered.has({0, numel});
+}
+
+}  // namespace weft

@@ -1,0 +1,206 @@
+// Closures to UOps, node after node.
+#include "value/import.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/ref.h"
+#include "ir/arena.h"
+#include "ir/build.h"
+#include "ir/dtype.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/shape.h"
+#include "runtime/buffer.h"
+#include "runtime/device.h"
+#include "value/closure.h"
+#include "value/factor.h"
+#include "value/storage.h"
+#include "value/value.h"
+#include "weft/view.h"
+
+namespace weft {
+namespace {
+
+class Importer {
+ public:
+  explicit Importer(const Closure& closure)
+      : closure_(closure), arena_(std::make_shared<Arena>()), made_(closure.nodes().size()) {}
+
+  Imported run() {
+    for (uint32_t i = 0; i < made_.size(); i++) {
+      if (closure_.nodes()[i].is_needed) import(i);
+    }
+    result_.sink = sink(*arena_, outputs_);
+    for (const auto& [buffer, id] : dying_) result_.dying.push_back(id);
+    std::sort(result_.dying.begin(), result_.dying.end());
+    result_.arena = std::move(arena_);
+    return std::move(result_);
+  }
+
+ private:
+  struct Made {
+    UOp shaped;  // the Value, in its shape
+    UOp memory;  // of an AFTER, or of what is in memory: what a write stands AFTER
+    int64_t buffer = -1;
+  };
+
+  void import(uint32_t i) {
+    const Closure::Node& n = closure_.nodes()[i];
+    if (n.is_filled || n.value->is(Op::BUFFER)) {
+      import_memory(i);
+      return;
+    }
+    Made& made = made_[i];
+    if (n.chain != 0) {
+      made.memory = import_chain(closure_.chains()[n.chain - 1], *n.value);
+      made.shaped = reshaped(made.memory, *n.value);
+    } else {
+      made.shaped = import_op(*n.value);
+    }
+    if (!n.is_stored()) return;
+    if (n.chain == 0) {
+      do made.shaped = make(Op::CONTIGUOUS, made.shaped);
+      while (written_.contains(made.shaped));
+      made.memory = made.shaped;
+    }
+    outputs_.push_back(made.memory);
+    stored_.insert(made.memory);
+    result_.outputs.push_back(n.value);
+  }
+
+  // ---- memory
+
+  void import_memory(uint32_t i) {
+    Made& made = made_[i];
+    if (made.shaped) return;
+    const Closure::Node& n = closure_.nodes()[i];
+    Value& value = *n.value;
+    if (!n.is_filled && !value.is_filled()) {
+      std::array<Ref<Value>, Value::kMostSources> released;
+      const std::lock_guard lock(graph_mutex());
+      value.fill(Buffer::make(value.device(), bytes_of(value)), released);
+    }
+    made.buffer = int64_t(result_.buffers.size());
+    made.memory = add_buffer(value, value.buffer());
+    made.shaped = reshaped(made.memory, value);
+    // One owner is the Value itself, another the list of buffers.
+    const bool is_shared = value.buffer()->owners() > 2;
+    if (!n.is_kept && !is_shared) dying_.emplace(made.memory, made.buffer);
+  }
+
+  UOp add_buffer(const Value& value, Ref<Buffer> memory) {
+    const int64_t id = int64_t(result_.buffers.size());
+    result_.buffers.push_back(std::move(memory));
+    return buffer(*arena_, value.dtype(), value.numel(), value.device().name(), id);
+  }
+
+  static size_t bytes_of(const Value& value) {
+    return size_t(value.numel()) * size_t(value.dtype().item_bytes());
+  }
+
+  // ---- chains of writes
+
+  UOp import_chain(const Closure::Chain& chain, const Value& top) {
+    const UOp base = base_of(chain, top);
+    const UOp shaped = reshaped(base, top);
+    std::vector<UOp> srcs{base};
+    for (const uint32_t write : chain.writes) {
+      const Value& after = *closure_.nodes()[write].value;
+      UOp target = shaped;
+      for (const Movement& step : factor(after.written(), top.shape())) {
+        target = move(target, step.op, step.shape, step.numbers);
+      }
+      srcs.push_back(arena_->make(Op::STORE, dtypes::void_, {target, source(after, 1)}));
+    }
+    return arena_->make(Op::AFTER, base.dtype(), srcs);
+  }
+
+  // Memory that this chain alone writes to.
+  UOp base_of(const Closure::Chain& chain, const Value& top) {
+    const Closure::Node& n = closure_.nodes()[chain.base];
+    Made& made = made_[chain.base];
+    if (n.is_filled || n.value->is(Op::BUFFER)) {
+      import_memory(chain.base);
+      if (dying_.contains(made.memory) && written_.insert(made.memory).second) return made.memory;
+    } else if (made.memory && !n.is_stored() && written_.insert(made.memory).second) {
+      return made.memory;  // an AFTER that this one goes on from
+    }
+    if (chain.hides_base) {
+      const int64_t id = int64_t(result_.buffers.size());
+      const UOp fresh = add_buffer(top, Buffer::make(top.device(), bytes_of(top)));
+      dying_.emplace(fresh, id);
+      return fresh;
+    }
+    UOp copy = make(Op::CONTIGUOUS, made.shaped);
+    while (stored_.contains(copy) || written_.contains(copy)) copy = make(Op::CONTIGUOUS, copy);
+    written_.insert(copy);
+    return copy;
+  }
+
+  // ---- operations
+
+  UOp source(const Value& value, size_t i) const {
+    return made_[closure_.index_of(*value.sources()[i])].shaped;
+  }
+
+  UOp import_op(const Value& v) {
+    if (v.is(Op::CONST)) {
+      return constant_bits(*arena_, v.dtype(), uint64_t(v.numbers()[0]));
+    }
+    if (v.is(Op::IOTA)) return iota(*arena_, v.dtype(), v.shape()[0]);
+    if (is_movement(v.op())) return move(source(v, 0), v.op(), v.shape(), v.numbers());
+    std::array<UOp, Value::kMostSources> srcs;
+    const size_t count = v.sources().size();
+    for (size_t i = 0; i < count; i++) srcs[i] = source(v, i);
+    const Arg arg = v.is(Op::REDUCE_AXIS) ? Arg::op_ints(v.numbers()) : Arg{};
+    return arena_->make(v.op(), v.dtype(), std::span(srcs.data(), count), arg);
+  }
+
+  // Sizes are sources; those of RESHAPE, EXPAND and VIEW begin with the shape of the result.
+  UOp move(UOp x, Op op, Ints shape, Ints numbers) {
+    if (info(op).arg == ArgKind::Ints) {
+      return arena_->make(op, x.dtype(), {x}, Arg::ints(numbers));
+    }
+    scratch_.assign(1, x);
+    if (op != Op::PAD && op != Op::SHRINK) {
+      for (const int64_t size : shape) scratch_.push_back(number(size));
+    }
+    for (const int64_t value : numbers) scratch_.push_back(number(value));
+    return arena_->make(op, x.dtype(), scratch_);
+  }
+
+  UOp number(int64_t value) { return index_const(*arena_, value); }
+
+  UOp make(Op op, UOp x) { return arena_->make(op, x.dtype(), {x}); }
+
+  // x, which is in the Value's shape or flat, in the Value's shape.
+  UOp reshaped(UOp x, const Value& value) {
+    if (shape_of(x).size() == value.shape().size()) return x;
+    return move(x, Op::RESHAPE, value.shape(), {});
+  }
+
+  const Closure& closure_;
+  std::shared_ptr<Arena> arena_;
+  std::vector<Made> made_;
+  std::vector<UOp> outputs_, scratch_;
+  std::unordered_set<UOp> stored_;   // outputs
+  std::unordered_set<UOp> written_;  // bases of chains, one each
+  std::unordered_map<UOp, int64_t> dying_;
+  Imported result_;
+};
+
+}  // namespace
+
+Imported import_values(const Closure& closure) { return Importer(closure).run(); }
+
+}  // namespace weft

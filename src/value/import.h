@@ -1,0 +1,35 @@
+// Values to a tensor graph.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/ref.h"
+#include "ir/arena.h"
+#include "ir/node.h"
+#include "runtime/buffer.h"
+#include "value/closure.h"
+#include "value/value.h"
+
+namespace weft {
+
+struct Imported {
+  std::shared_ptr<Arena> arena;
+  UOp sink;                          // of outputs
+  std::vector<Value*> outputs;       // source i of the SINK is outputs[i]: CONTIGUOUS, or the AFTER
+  std::vector<Ref<Buffer>> buffers;  // the memory of BUFFER i
+  std::vector<int64_t> dying;        // BUFFERs that nothing reads after this graph
+};
+
+// The Values that the closure stores, as the sources of a SINK. A Value in memory is a BUFFER under
+// its shape; BUFFERs are numbered as they are met, so that the same program gives the same graph.
+//
+// A chain of writes is AFTER(base, STORE...). The base is the BUFFER itself, to be written in
+// place, where its old content is not kept and no other chain takes it; else CONTIGUOUS(x), a copy.
+// A chain that writes everything has new memory as its base.
+//
+// Memory that nobody wrote gets allocated and its Values filled. The lock of realise is held.
+Imported import_values(const Closure& closure);
+
+}  // namespace weft

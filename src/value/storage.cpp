@@ -1,0 +1,132 @@
+// Reading and writing storages through views.
+#include "value/storage.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "base/ref.h"
+#include "ir/op.h"
+#include "runtime/buffer.h"
+#include "value/factor.h"
+#include "value/movement.h"
+#include "value/pending_stores.h"
+#include "value/value.h"
+#include "value/view.h"
+#include "weft/view.h"
+
+namespace weft {
+
+std::mutex& graph_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+Ref<Storage> Storage::make(Ref<Value> version, int64_t origin) {
+  return Ref<Storage>::adopt(new Storage(std::move(version), origin));
+}
+
+Storage::Storage(Ref<Value> version, int64_t origin)
+    : dtype_(version->dtype()),
+      numel_(version->numel()),
+      origin_(origin),
+      device_(&version->device()),
+      version_(std::move(version)) {
+  version_->storages_.fetch_add(1, std::memory_order_relaxed);
+}
+
+Storage::~Storage() {
+  if (was_pending_) {
+    const std::lock_guard lock(graph_mutex());
+    if (version_->pending_of_ == this) version_->pending_of_ = nullptr;
+  }
+  version_->storages_.fetch_sub(1, std::memory_order_acq_rel);
+}
+
+void retain(Storage* storage) noexcept { storage->owners_.fetch_add(1, std::memory_order_relaxed); }
+
+void release(Storage* storage) noexcept {
+  if (storage->owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete storage;
+}
+
+Ref<Value> Storage::version() const {
+  const std::lock_guard lock(graph_mutex());
+  return version_;
+}
+
+bool Storage::is_realized() const {
+  const std::lock_guard lock(graph_mutex());
+  return version_->is_filled();
+}
+
+Ref<Buffer> Storage::memory() const {
+  const std::lock_guard lock(graph_mutex());
+  return version_->is_filled() ? version_->buffer() : Ref<Buffer>();
+}
+
+Ref<Value> Storage::read(const View& view) const {
+  Ref<Value> value;
+  {
+    const std::lock_guard lock(graph_mutex());
+    value = read_locked(view);
+  }
+  return bits_as(std::move(value), view.dtype);
+}
+
+Ref<Value> Storage::read_locked(const View& view) const {
+  if (!pending_ || version_->is_filled() || view.numel() == 0) return view_of(version_, view);
+  const PendingRead found = pending_->find(view);
+  if (found.kind == PendingRead::Kind::kUntouched) return view_of(pending_->base(), view);
+  if (found.kind == PendingRead::Kind::kMixed) return view_of(version_, view);
+  Value& write = *found.write;
+  if (write.is_filled()) return view_of(Ref(&write), view);
+  const Ref<Value>& stored = write.sources()[1];
+  if (stored->shape().empty()) return broadcast(stored, view.shape);
+  return view_of(stored, *found.within);
+}
+
+void Storage::write(const View& view, Ref<Value> value) {
+  if (view.numel() == 0) return;
+  value = bits_as(std::move(value), dtype_);
+  const bool covers_all = view.numel() == numel_ && is_dense(view);
+  std::unique_ptr<PendingStores> dropped;
+  Ref<Value> old;
+  const std::lock_guard lock(graph_mutex());
+  const Ints shape = version_->shape();
+  if (covers_all) {
+    old = value->shape().empty() ? broadcast(std::move(value), shape)
+                                 : moved(value, factor_inverse(view, shape));
+    set_version(old);
+    dropped = std::move(pending_);
+    return;
+  }
+  if (!pending_ || version_->is_filled()) {
+    dropped = std::move(pending_);
+    pending_ = std::make_unique<PendingStores>(version_);
+    was_pending_ = true;
+  }
+  Sizes numbers = view.shape;
+  numbers.append(view.strides);
+  numbers.push_back(view.offset);
+  old = Value::make(Op::AFTER, dtype_, *device_, shape, numbers, version_, std::move(value));
+  pending_->add(old);
+  set_version(old);
+  version_->pending_of_ = this;
+}
+
+// Swaps in the next version; the old one is left in `version`, to be freed without the lock.
+void Storage::set_version(Ref<Value>& version) {
+  version_->storages_.fetch_sub(1, std::memory_order_acq_rel);
+  version->storages_.fetch_add(1, std::memory_order_relaxed);
+  if (version_->pending_of_ == this) version_->pending_of_ = nullptr;
+  std::swap(version_, version);
+}
+
+void Storage::drop_pending(Value& version) {
+  if (version.pending_of_ == nullptr) return;
+  std::exchange(version.pending_of_, nullptr)->pending_.reset();
+}
+
+}  // namespace weft

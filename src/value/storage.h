@@ -1,0 +1,78 @@
+// A Storage: one piece of memory, which may not exist yet. Its version is the Value of its content
+// now; a write makes the next version. All aliases of a tensor share their Storage.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/ref.h"
+#include "ir/dtype.h"
+#include "runtime/buffer.h"
+#include "runtime/device.h"
+#include "value/pending_stores.h"
+#include "value/value.h"
+#include "weft/view.h"
+
+namespace weft {
+
+// Versions of Storages change, and Values are filled, under this one lock. No Storage is freed and
+// nothing runs while it is held.
+std::mutex& graph_mutex();
+
+class Storage {
+ public:
+  static Ref<Storage> make(Ref<Value> version, int64_t origin = 0);
+
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+
+  DType dtype() const { return dtype_; }
+  Device& device() const { return *device_; }
+  int64_t numel() const { return numel_; }
+  // What programs count as the number of its first element: not 0 where only a part of a storage
+  // was computed.
+  int64_t origin() const { return origin_; }
+  uint32_t owners() const { return owners_.load(std::memory_order_acquire); }
+
+  Ref<Value> version() const;
+  const Ref<Value>& version_locked() const { return version_; }  // the lock is held
+  bool is_realized() const;
+  // Where its content lies now: nothing overwrites it while this is held. None when that is
+  // nowhere.
+  Ref<Buffer> memory() const;
+  // What a view sees now, in the view's dtype.
+  Ref<Value> read(const View& view) const;
+  // Writes `value`, of the view's dtype and of its shape or a scalar, through the view. Without
+  // elements nothing happens. Where the view touches an element twice the last one stays.
+  void write(const View& view, Ref<Value> value);
+
+  // For realise, which holds the lock: forgets the pending stores that end at `version`.
+  static void drop_pending(Value& version);
+
+ private:
+  friend void retain(Storage* storage) noexcept;
+  friend void release(Storage* storage) noexcept;
+
+  Storage(Ref<Value> version, int64_t origin);
+  ~Storage();
+
+  Ref<Value> read_locked(const View& view) const;
+  void set_version(Ref<Value>& version);
+
+  std::atomic<uint32_t> owners_ = 1;
+  DType dtype_;
+  bool was_pending_ = false;  // it has had pending stores
+  int64_t numel_;
+  int64_t origin_;
+  Device* device_;
+  Ref<Value> version_;
+  std::unique_ptr<PendingStores> pending_;  // ends at version_
+};
+
+void retain(Storage* storage) noexcept;
+void release(Storage* storage) noexcept;
+
+}  // namespace weft

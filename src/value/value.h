@@ -1,0 +1,104 @@
+// A Value: the result of one operation on other Values, computed or not.
+//
+// It has identity: two equal operations are two Values. It holds its expression (op, sources,
+// numbers) until it is realised; then its slot names the memory that holds it, and the sources are
+// let go. Whoever holds the Value sees the memory.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/ref.h"
+#include "ir/dtype.h"
+#include "ir/op.h"
+#include "runtime/buffer.h"
+#include "runtime/device.h"
+#include "weft/view.h"
+
+namespace weft {
+
+class Storage;
+class Value;
+void retain(Value* value) noexcept;
+void release(Value* value) noexcept;
+
+class Value {
+ public:
+  static constexpr size_t kMostSources = 3;
+
+  // `numbers` by op:
+  //   CONST          its bits
+  //   PERMUTE, FLIP  the axes
+  //   PAD, SHRINK    one number per axis, then a second one per axis, as in ops.def
+  //   VIEW           strides, then the offset
+  //   REDUCE_AXIS    the op, then the axes
+  //   AFTER          sizes, strides and offset of the view that is written: sources are the old
+  //                  version and the value, which has the view's shape or is a scalar
+  // All else has none: RESHAPE and EXPAND go to `shape`, IOTA counts to it, BUFFER is memory that
+  // nobody wrote. A Value without elements becomes a BUFFER, whatever it was to be.
+  static Ref<Value> make(Op op, DType dtype, Device& device, Ints shape, Ints numbers = {},
+                         Ref<Value> a = {}, Ref<Value> b = {}, Ref<Value> c = {});
+  // What memory holds.
+  static Ref<Value> make_filled(DType dtype, Device& device, Ints shape, Ref<Buffer> buffer);
+
+  Value(const Value&) = delete;
+  Value& operator=(const Value&) = delete;
+
+  Op op() const { return op_; }
+  bool is(Op op) const { return op_ == op; }
+  DType dtype() const { return dtype_; }
+  Device& device() const { return *device_; }
+  Ints shape() const { return std::span(tail(), rank_); }
+  Ints numbers() const { return std::span(tail() + rank_, number_count_); }
+  int64_t numel() const;
+  View written() const;  // of an AFTER
+
+  // Under the lock of the graph (storage.h) or of realise, which change what follows.
+  std::span<const Ref<Value>> sources() const { return {sources_, source_count_}; }
+  bool is_filled() const { return bool(buffer_); }
+  // Throws InternalError when the memory has been overwritten since.
+  const Ref<Buffer>& buffer() const;
+  // Realised: the sources go to `released`, to be freed when no lock is held.
+  void fill(Ref<Buffer> buffer, std::span<Ref<Value>, kMostSources> released);
+
+  uint32_t owners() const { return owners_.load(std::memory_order_acquire); }
+  // Storages whose version it is.
+  uint32_t storages() const { return storages_.load(std::memory_order_acquire); }
+
+ private:
+  friend class Storage;
+  friend class Closure;
+  friend void retain(Value* value) noexcept;
+  friend void release(Value* value) noexcept;
+
+  Value(Op op, DType dtype, Device& device, Ints shape, Ints numbers);
+  ~Value() = default;
+  static Value* allocate(Op op, DType dtype, Device& device, Ints shape, Ints numbers);
+  static void free_all(Value* first) noexcept;
+
+  int64_t* tail() { return reinterpret_cast<int64_t*>(this + 1); }
+  const int64_t* tail() const { return reinterpret_cast<const int64_t*>(this + 1); }
+
+  std::atomic<uint32_t> owners_ = 1;
+  std::atomic<uint32_t> storages_ = 0;
+  Device* device_;
+  Ref<Value> sources_[kMostSources];
+  Ref<Buffer> buffer_;
+  union {
+    uint64_t generation_ = 0;  // NOLINT(readability-identifier-naming): of the buffer
+    Value* next_;              // NOLINT(readability-identifier-naming): of those being freed
+  };
+  Storage* pending_of_ = nullptr;  // the Storage whose pending stores end here
+  uint32_t mark_ = 0;              // for Closure
+  DType dtype_;
+  uint16_t rank_, number_count_;
+  Op op_;
+  uint8_t source_count_ = 0;
+};
+
+// Live Values that are not realised, in the process.
+int64_t pending_values();
+
+}  // namespace weft
