@@ -74,5 +74,6 @@ void bind_rules(nb::module_& m);
 void bind_trace(nb::module_& m);
 void bind_rewrite(nb::module_& m, UOpClass& c);
 void bind_evaluate(nb::module_& m, UOpClass& c);
+void bind_schedule(nb::module_& m);
 
 }  // namespace weft::python

@@ -80,6 +80,7 @@ into that of the left one.)");
   bind_trace(m);
   bind_rewrite(m, uop);
   bind_evaluate(m, uop);
+  bind_schedule(m);
   TensorClass tensor = bind_tensor(m);
   bind_tensor_creation(tensor);
   bind_tensor_elementwise(tensor);

@@ -1,6 +1,7 @@
 // The core transform: every node once, sources first, at the indices that phase 1 gave it.
 #include "schedule/rangeify/transform.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <span>
@@ -100,7 +101,7 @@ class Transform {
 
   UOp lower_store(UOp n) {
     if (!c_.has(n)) return {};
-    if (!n.dtype().is_void()) return lower_value(n);
+    if (!n.dtype().is_void()) return lower_register_store(n);
     const Access& to = c_.edge(n, 0);
     const UOp target = element(lowered_.get(to.base), to.base, to.at);
     UOp value = read(c_.edge(n, 1));
@@ -108,6 +109,20 @@ class Transform {
     std::vector<UOp> srcs{target, value};
     if (n.src_count() > 2) srcs.push_back(read(c_.edge(n, 2)));
     return close(arena_.make(Op::STORE, dtypes::void_, srcs), c_[n].at, {});
+  }
+
+  // A register is started anew for every element, also with a value that is the same for all.
+  UOp lower_register_store(UOp n) {
+    std::vector<UOp> place{lowered_.get(n.src(0))};
+    if (place[0].is(Op::DEFINE_REG)) {
+      for (UOp i : c_[n].at) {
+        for (UOp r : ranges_of(i)) {
+          if (std::find(place.begin(), place.end(), r) == place.end()) place.push_back(r);
+        }
+      }
+    }
+    const UOp target = place.size() == 1 ? place[0] : arena_.make(Op::AFTER, n.dtype(), place);
+    return arena_.make(Op::STORE, n.dtype(), {target, read(c_.edge(n, 1))});
   }
 
   // Loops that the tensor graph has around a write: outermost, as they stand for writes one after
