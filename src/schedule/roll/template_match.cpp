@@ -38,29 +38,32 @@ std::optional<StepTemplate> StepTemplate::make(const Step& first, const Step& se
   StepTemplate t(second);
   t.first_value_ = first.value;
   t.last_value_ = second.value;
-  if (second.value != first.value && !t.classify(first.value, second.value, t.value_)) return {};
-  if (second.target && second.target != first.target &&
-      !t.classify(first.target, second.target, t.target_)) {
-    return {};
-  }
-  while (!t.todo_.empty()) {
-    const auto [a, b] = t.todo_.back();
-    t.todo_.pop_back();
-    const uint32_t at = t.place_.at(b);
-    for (size_t i = 0; i < b.src_count(); i++) {
-      Edge edge;
-      if (!t.classify(a.src(i), b.src(i), edge)) return {};
-      if (edge.role == Role::kConstant && !may_vary(b, i)) return {};
-      t.inner_[at].edges.push_back(edge);
-    }
-  }
+  // The target first: what it names is memory, also where that was the value of the step before.
+  if (second.target && !t.compare(first.target, second.target, t.target_)) return {};
+  t.is_in_value_ = true;
+  if (second.value != first.value && !t.compare(first.value, second.value, t.value_)) return {};
   if (!t.is_usable()) return {};
   return t;
 }
 
+bool StepTemplate::compare(UOp first, UOp second, Edge& root) {
+  if (!classify(first, second, root)) return false;
+  while (!todo_.empty()) {
+    const auto [a, b] = todo_.back();
+    todo_.pop_back();
+    const uint32_t at = place_.at(b);
+    for (size_t i = 0; i < b.src_count(); i++) {
+      Edge edge;
+      if (!classify(a.src(i), b.src(i), edge)) return false;
+      if (edge.role == Role::kConstant && !may_vary(b, i)) return false;
+      inner_[at].edges.push_back(edge);
+    }
+  }
+  return true;
+}
+
 bool StepTemplate::classify(UOp a, UOp b, Edge& edge) {
-  const bool is_root = b == pattern_.value && a == first_value_;
-  if (b == first_value_ && !is_root) {
+  if (is_in_value_ && b == first_value_) {
     if (initial_ && initial_ != a) return false;
     initial_ = a;
     edge.role = Role::kCarried;

@@ -56,6 +56,7 @@ class StepTemplate {
   };
 
   explicit StepTemplate(const Step& second) : pattern_(second) {}
+  bool compare(UOp first, UOp second, Edge& root);
   bool classify(UOp first, UOp second, Edge& edge);
   bool follow(const Edge& edge, UOp pattern, UOp node);
   bool is_usable();
@@ -76,6 +77,7 @@ class StepTemplate {
   std::vector<std::pair<UOp, UOp>> todo_;
   UOp first_value_, last_value_, initial_;
   size_t steps_ = 2;
+  bool is_in_value_ = false;
 };
 
 }  // namespace weft
