@@ -19,7 +19,6 @@
 #include "ir/node.h"
 
 namespace weft {
-namespace {
 
 Arg arg_of(UOp n) {
   switch (info(n.op()).arg) {
@@ -32,8 +31,6 @@ Arg arg_of(UOp n) {
     default: return {info(n.op()).arg, n.arg_word(), {}};
   }
 }
-
-}  // namespace
 
 std::vector<UOp> toposort(UOp root) {
   NodeMap seen(root.arena());

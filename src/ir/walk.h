@@ -39,6 +39,9 @@ void visit_missing(UOp root, Known&& known, Visit&& visit) {
 // All nodes under root, root last, sources before users. The order depends on structure alone.
 std::vector<UOp> toposort(UOp root);
 
+// The argument of a node, to make another one with it.
+Arg arg_of(UOp n);
+
 // The same graph in another arena, in time linear in its size.
 UOp import_graph(Arena& into, UOp root);
 

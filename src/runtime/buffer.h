@@ -7,13 +7,16 @@
 #include <span>
 
 #include "base/ref.h"
+#include "ir/dtype.h"
 #include "runtime/device.h"
 
 namespace weft {
 
 class Buffer {
  public:
+  // Throws DeviceError when there is not so much memory.
   static Ref<Buffer> make(Device& device, size_t bytes);
+  static Ref<Buffer> make(Device& device, DType dtype, int64_t count);
 
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -26,6 +29,12 @@ class Buffer {
   // Counts the contents: what was read of one generation is gone in the next.
   uint64_t generation() const { return generation_; }
   void next_generation() { generation_++; }
+  // A kernel that was to write the next generation failed: there is none.
+  void lose() {
+    generation_++;
+    is_lost_ = true;
+  }
+  bool is_lost() const { return is_lost_; }
 
   void copy_in(std::span<const std::byte> from) { device_.copy_in(memory_, from); }
   void copy_out(std::span<std::byte> to) const { device_.copy_out(to, memory_); }
@@ -42,6 +51,7 @@ class Buffer {
   size_t bytes_;
   void* memory_;
   uint64_t generation_ = 0;
+  bool is_lost_ = false;
   std::atomic<uint32_t> owners_ = 1;
 };
 

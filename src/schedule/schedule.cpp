@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -31,11 +32,13 @@ using Kind = ScheduledBuffer::Kind;
 struct Inputs {
   std::unordered_set<int64_t> buffers;  // ids
   std::string device = "REF";           // of the first one
+  Writes writes = Writes::kNone;
 };
 
-Inputs inputs_of(UOp sink) {
+Inputs inputs_of(std::span<const UOp> order) {
   Inputs in;
-  for (UOp n : toposort(sink)) {
+  for (UOp n : order) {
+    if (n.is(Op::STORE)) in.writes = Writes::kSome;
     if (!n.is(Op::BUFFER)) continue;
     if (in.buffers.empty()) in.device = n.src(1).name();
     in.buffers.insert(n.number());
@@ -74,11 +77,12 @@ Schedule make_schedule(UOp graph, const ScheduleOptions& options) {
   Schedule s;
   Arena arena;
   UOp sink = import_graph(arena, graph);
-  const Inputs inputs = inputs_of(sink);
+  const std::vector<UOp> order = toposort(sink);
+  const Inputs inputs = inputs_of(order);
   const std::string device = options.device.empty() ? inputs.device : options.device;
 
-  RolledGraph rolled = roll_graph(sink, device);
-  sink = run_rangeify_pipeline(rolled.sink, options.limits, device, options.trace);
+  RolledGraph rolled = roll_graph(sink, order, device);
+  sink = run_rangeify_pipeline(rolled.sink, options.limits, device, inputs.writes, options.trace);
   sink = run_kernel_split_pipeline(sink, options.limits, device, options.trace);
   OrderedKernels ordered = order_kernels(sink);
 

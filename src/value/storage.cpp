@@ -34,7 +34,7 @@ Storage::Storage(Ref<Value> version, int64_t origin)
       origin_(origin),
       device_(&version->device()),
       version_(std::move(version)) {
-  version_->storages_.fetch_add(1, std::memory_order_relaxed);
+  version_->add_storage();
 }
 
 Storage::~Storage() {
@@ -42,7 +42,7 @@ Storage::~Storage() {
     const std::lock_guard lock(graph_mutex());
     if (version_->pending_of_ == this) version_->pending_of_ = nullptr;
   }
-  version_->storages_.fetch_sub(1, std::memory_order_acq_rel);
+  version_->remove_storage();
 }
 
 void retain(Storage* storage) noexcept { storage->owners_.fetch_add(1, std::memory_order_relaxed); }
@@ -111,15 +111,20 @@ void Storage::write(const View& view, Ref<Value> value) {
   numbers.append(view.strides);
   numbers.push_back(view.offset);
   old = Value::make(Op::AFTER, dtype_, *device_, shape, numbers, version_, std::move(value));
-  pending_->add(old);
+  try {
+    pending_->add(old);
+  } catch (...) {
+    pending_.reset();  // reads go to the version itself
+    throw;
+  }
   set_version(old);
   version_->pending_of_ = this;
 }
 
 // Swaps in the next version; the old one is left in `version`, to be freed without the lock.
 void Storage::set_version(Ref<Value>& version) {
-  version_->storages_.fetch_sub(1, std::memory_order_acq_rel);
-  version->storages_.fetch_add(1, std::memory_order_relaxed);
+  version_->remove_storage();
+  version->add_storage();
   if (version_->pending_of_ == this) version_->pending_of_ = nullptr;
   std::swap(version_, version);
 }

@@ -24,10 +24,12 @@ namespace weft {
 namespace {
 
 std::atomic<int64_t> pending_count = 0;
+std::atomic<int64_t> pinned_count = 0;
 
 }  // namespace
 
 int64_t pending_values() { return pending_count.load(std::memory_order_relaxed); }
+int64_t pinned_bytes() { return pinned_count.load(std::memory_order_relaxed); }
 
 Value::Value(Op op, DType dtype, Device& device, Ints shape, Ints numbers)
     : device_(&device),
@@ -51,9 +53,10 @@ Value* Value::allocate(Op op, DType dtype, Device& device, Ints shape, Ints numb
 Ref<Value> Value::make(Op op, DType dtype, Device& device, Ints shape, Ints numbers, Ref<Value> a,
                        Ref<Value> b, Ref<Value> c) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
-    op = Op::BUFFER;
-    numbers = {};
-    a = b = c = {};
+    // The sources go when this returns: `shape` may be that of one of them.
+    Value* value = allocate(Op::BUFFER, dtype, device, shape, {});
+    pending_count.fetch_add(1, std::memory_order_relaxed);
+    return Ref<Value>::adopt(value);
   }
   Value* value = allocate(op, dtype, device, shape, numbers);
   value->source_count_ = uint8_t(bool(a) + bool(b) + bool(c));
@@ -68,6 +71,7 @@ Ref<Value> Value::make_filled(DType dtype, Device& device, Ints shape, Ref<Buffe
   Value* value = allocate(Op::BUFFER, dtype, device, shape, {});
   value->generation_ = buffer->generation();
   value->buffer_ = std::move(buffer);
+  value->set_filled();
   return Ref<Value>::adopt(value);
 }
 
@@ -85,6 +89,11 @@ View Value::written() const {
 
 const Ref<Buffer>& Value::buffer() const {
   if (buffer_->generation() != generation_) {
+    if (buffer_->is_lost()) {
+      throw DeviceError(
+          "[value] a kernel failed while this memory was being written: what it held is lost; "
+          "write all of the tensor anew");
+    }
     throw InternalError(
         fmt::format("[value] generation {} of a buffer is read, which is now at generation {}",
                     generation_, buffer_->generation()));
@@ -96,9 +105,28 @@ void Value::fill(Ref<Buffer> buffer, std::span<Ref<Value>, kMostSources> release
   if (!buffer_) pending_count.fetch_sub(1, std::memory_order_relaxed);
   generation_ = buffer->generation();
   buffer_ = std::move(buffer);
+  set_filled();
   for (size_t i = 0; i < source_count_; i++) released[i] = std::move(sources_[i]);
   source_count_ = 0;
 }
+
+// An empty slot, or one or more Storages: not pinned.
+void Value::add_storage() noexcept {
+  const uint32_t before = state_.fetch_add(kOneStorage, std::memory_order_acq_rel);
+  if (before == kFilled) pinned_count.fetch_sub(bytes(), std::memory_order_relaxed);
+}
+
+void Value::remove_storage() noexcept {
+  const uint32_t before = state_.fetch_sub(kOneStorage, std::memory_order_acq_rel);
+  if (before == (kFilled | kOneStorage)) pinned_count.fetch_add(bytes(), std::memory_order_relaxed);
+}
+
+void Value::set_filled() noexcept {
+  const uint32_t before = state_.fetch_or(kFilled, std::memory_order_acq_rel);
+  if (before == 0) pinned_count.fetch_add(bytes(), std::memory_order_relaxed);
+}
+
+int64_t Value::bytes() const { return numel() * dtype_.item_bytes(); }
 
 void retain(Value* value) noexcept { value->owners_.fetch_add(1, std::memory_order_relaxed); }
 
@@ -114,6 +142,9 @@ void Value::free_all(Value* first) noexcept {
     Value* value = first;
     first = value->next_;
     if (!value->buffer_) pending_count.fetch_sub(1, std::memory_order_relaxed);
+    if (value->state_.load(std::memory_order_relaxed) == kFilled) {
+      pinned_count.fetch_sub(value->bytes(), std::memory_order_relaxed);
+    }
     for (size_t i = 0; i < value->source_count_; i++) {
       Value* source = value->sources_[i].detach();
       if (source->owners_.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;

@@ -65,7 +65,7 @@ class Value {
 
   uint32_t owners() const { return owners_.load(std::memory_order_acquire); }
   // Storages whose version it is.
-  uint32_t storages() const { return storages_.load(std::memory_order_acquire); }
+  uint32_t storages() const { return state_.load(std::memory_order_acquire) / kOneStorage; }
 
  private:
   friend class Storage;
@@ -78,11 +78,19 @@ class Value {
   static Value* allocate(Op op, DType dtype, Device& device, Ints shape, Ints numbers);
   static void free_all(Value* first) noexcept;
 
+  // state_: whether the slot is filled, and how many Storages have this version. Both in one word,
+  // so that of two threads which change them one sees what the other did.
+  static constexpr uint32_t kFilled = 1, kOneStorage = 2;
+  void add_storage() noexcept;
+  void remove_storage() noexcept;
+  void set_filled() noexcept;
+  int64_t bytes() const;
+
   int64_t* tail() { return reinterpret_cast<int64_t*>(this + 1); }
   const int64_t* tail() const { return reinterpret_cast<const int64_t*>(this + 1); }
 
   std::atomic<uint32_t> owners_ = 1;
-  std::atomic<uint32_t> storages_ = 0;
+  std::atomic<uint32_t> state_ = 0;
   Device* device_;
   Ref<Value> sources_[kMostSources];
   Ref<Buffer> buffer_;
@@ -100,5 +108,8 @@ class Value {
 
 // Live Values that are not realised, in the process.
 int64_t pending_values();
+// The bytes of live Values in memory that are the version of no Storage: what is there because
+// Values that are not realised read it.
+int64_t pinned_bytes();
 
 }  // namespace weft

@@ -53,9 +53,9 @@ std::string indices_text(UOp sink) {
     const UOp n = order[k];
     if (!context.has(n)) continue;
     std::string at;
-    for (UOp i : context[n].at) at += (at.empty() ? "" : ", ") + short_form(i);
+    for (UOp i : context.tuple(context[n].at)) at += (at.empty() ? "" : ", ") + short_form(i);
     out += fmt::format("%{} {} at ({})", k, name_of(n.op()), at);
-    for (UOp r : context[n].reduced) out += ", over " + short_form(r);
+    for (UOp r : context.tuple(context[n].reduced)) out += ", over " + short_form(r);
     out += std::string(kStoring[size_t(context[n].storing)]) + "\n";
   }
   return out;
@@ -79,7 +79,7 @@ const std::map<std::string, PassFunction>& passes() {
   static const std::map<std::string, PassFunction> all = {
       {"simplify", [](UOp n) { return print(simplify(n)); }},
       {"early", [](UOp n) { return rewritten(n, early_rules()); }},
-      {"roll", [](UOp n) { return print(roll_graph(n, "CPU").sink); }},
+      {"roll", [](UOp n) { return print(roll_graph(n, toposort(n), "CPU").sink); }},
       {"separate_versions",
        [](UOp n) { return print(separate_versions(n, kLimits.writes)); }},
       {"indexing", indices_text},

@@ -31,6 +31,12 @@ Assigned& IndexingContext::at(UOp n) {
   return assigned_[slots_.number(n) - 1];
 }
 
+TupleId IndexingContext::keep(IndexList indices) {
+  const auto [at, is_new] = tuple_ids_.try_emplace(std::move(indices), TupleId(tuples_.size()));
+  if (is_new) tuples_.push_back(&at->first);
+  return at->second;
+}
+
 UOp IndexingContext::range_of_axis(size_t axis, Dim size) {
   if (size.is(1)) return index_const(arena_, 0);
   UOp& found = axes_[{axis, size.as_uop(arena_)}];
@@ -59,9 +65,8 @@ struct Root {
 
 // What users have asked of a node so far.
 struct Demand {
-  IndexList at;
-  uint32_t root = 0;
-  bool is_asked = false;
+  TupleId at;
+  uint32_t root;
   bool differs = false;  // in indices, in roots, or through an EXPAND: it may be worth storing
 };
 
@@ -71,8 +76,8 @@ class Assignment {
       : c_(context), arena_(context.arena()), demands_(arena_), readers_(arena_) {}
 
   void run(UOp sink) {
-    const std::vector<UOp> order = toposort(sink);
-    for (size_t i = order.size(); i-- > 0;) visit(order[i]);
+    c_.order = toposort(sink);
+    for (size_t i = c_.order.size(); i-- > 0;) visit(c_.order[i]);
   }
 
  private:
@@ -87,15 +92,14 @@ class Assignment {
 
   void visit_store(UOp n) {
     const uint32_t root = new_root();
-    const IndexList at = c_.ranges_of_shape(shape_of(n.src(0)));
+    const TupleId at = c_.keep(c_.ranges_of_shape(shape_of(n.src(0))));
     begin(n).at = at;
-    const UOp target = n.src(0);
-    Access to = follow_views(target, at);
+    Access to = follow_views(n.src(0), c_.tuple(at));
     while (to.base.is(Op::BITCAST)) {
       Access below = follow_views(to.base.src(0), to.at);
       to.base = below.base, to.at = std::move(below.at);
     }
-    c_.add_edge(std::move(to));
+    c_.add_edge({to.base, {}, c_.keep(std::move(to.at))});
     for (size_t i = 1; i < n.src_count(); i++) ask(n, i, at, root);
   }
 
@@ -110,7 +114,7 @@ class Assignment {
       if (is_value) {
         ask_for(s, d.at, d.root);
       } else {
-        c_.add_edge({s, d.at, {}, false});
+        c_.add_edge({s, {}, d.at});
       }
     }
   }
@@ -127,21 +131,24 @@ class Assignment {
   }
 
   void visit_stored(UOp n, Storing storing) {
-    assign(n, c_.ranges_of_shape(shape_of(n)), new_root(), storing);
+    assign(n, c_.keep(c_.ranges_of_shape(shape_of(n))), new_root(), storing);
   }
 
-  void assign(UOp n, IndexList at, uint32_t root, Storing storing) {
+  void assign(UOp n, TupleId at, uint32_t root, Storing storing) {
     Assigned& a = begin(n);
     a.at = at;
     a.storing = storing;
     roots_[root].statements++;
     if (n.is(Op::REDUCE_AXIS)) {
       const Shape shape = shape_of(n.src(0));
+      IndexList below = c_.tuple(at), reduced;
       for (const int64_t axis : n.ints()) {
         if (shape[size_t(axis)].is(1)) continue;
-        at[size_t(axis)] = c_.new_reduce_range(shape[size_t(axis)]);
-        a.reduced.push_back(at[size_t(axis)]);
+        below[size_t(axis)] = c_.new_reduce_range(shape[size_t(axis)]);
+        reduced.push_back(below[size_t(axis)]);
       }
+      a.reduced = c_.keep(std::move(reduced));
+      at = c_.keep(std::move(below));
     }
     if (n.is(Op::IOTA)) return;
     for (size_t i = 0; i < n.src_count(); i++) ask(n, i, at, root);
@@ -154,25 +161,29 @@ class Assignment {
   }
 
   // User n asks its source i for the element that stands at n's indices.
-  void ask(UOp n, size_t i, const IndexList& at, uint32_t root) {
-    ask_for(n.src(i), shape_of(n.src(i)).empty() && !is_register(place_of(n.src(i)).version)
-                          ? IndexList{}
-                          : at,
-            root);
+  void ask(UOp n, size_t i, TupleId at, uint32_t root) {
+    const bool has_axes = !shape_of(n.src(i)).empty() || is_register(place_of(n.src(i)).version);
+    ask_for(n.src(i), has_axes ? at : TupleId(0), root);
   }
 
-  void ask_for(UOp source, const IndexList& at, uint32_t root) {
-    Access access = follow_views(source, at);
-    const UOp base = access.base;
+  void ask_for(UOp source, TupleId at, uint32_t root) {
+    Edge edge{source, {}, at};
+    bool repeats = false;
+    if (is_movement(source.op()) || source.is(Op::DETACH)) {
+      Access access = follow_views(source, c_.tuple(at));
+      edge = {access.base, access.gate, c_.keep(std::move(access.at))};
+      repeats = access.repeats;
+    }
+    const UOp base = edge.base;
     if (base.is(Op::BUFFER) || base.is(Op::AFTER)) count_buffer(base, root);
     if (!demands_.has(base)) {
-      demand_list_.push_back({access.at, root, true, access.repeats});
+      demand_list_.push_back({edge.at, root, repeats});
       demands_.put_number(base, demand_list_.size());
     } else {
       Demand& d = demand(base);
-      d.differs = d.differs || d.root != root || d.at != access.at || access.repeats;
+      d.differs = d.differs || d.root != root || d.at != edge.at || repeats;
     }
-    c_.add_edge(std::move(access));
+    c_.add_edge(edge);
   }
 
   void count_buffer(UOp buffer, uint32_t root) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/hash.h"
 #include "ir/arena.h"
 #include "ir/dim.h"
 #include "ir/node.h"
@@ -26,19 +27,31 @@ enum class Storing : uint8_t {
   kMust,   // the graph says so, or a kernel would grow past its limits
 };
 
+// A list of indices, kept once: equal lists have equal numbers.
+using TupleId = uint32_t;
+
 // What phase 1 found out about a node that computes.
 struct Assigned {
-  IndexList at;          // its output indices: RANGEs of its own where it is stored, else its user's
-  IndexList reduced;     // of a REDUCE_AXIS: the RANGEs that it runs over
+  TupleId at = 0;       // its output indices: RANGEs of its own where it is stored, else its user's
+  TupleId reduced = 0;  // of a REDUCE_AXIS: the RANGEs that it runs over
+  uint32_t first_edge = 0;  // one Edge per source
   Storing storing = Storing::kNever;
-  uint32_t first_edge = 0;  // in IndexingContext::edges: one Access per source
+};
+
+// Which element of which value a source of a node is: an Access with its indices kept once.
+struct Edge {
+  UOp base;
+  UOp gate;
+  TupleId at = 0;
 };
 
 class IndexingContext {
  public:
   // Memory that is made is on `device`.
   IndexingContext(Arena& arena, const KernelLimits& limits, std::string device)
-      : arena_(arena), limits_(limits), device_(std::move(device)), slots_(arena) {}
+      : arena_(arena), limits_(limits), device_(std::move(device)), slots_(arena) {
+    keep({});  // number 0 is the empty one
+  }
 
   const std::string& device() const { return device_; }
 
@@ -48,11 +61,17 @@ class IndexingContext {
   bool has(UOp n) const { return slots_.has(n); }
   const Assigned& operator[](UOp n) const { return assigned_[slots_.number(n) - 1]; }
   Assigned& at(UOp n);  // made at first use
-  const Access& edge(UOp n, size_t source) const {
+  const Edge& edge(UOp n, size_t source) const {
     return edges_[(*this)[n].first_edge + source];
   }
-  void add_edge(Access access) { edges_.push_back(std::move(access)); }
+  void add_edge(const Edge& edge) { edges_.push_back(edge); }
   uint32_t edge_count() const { return uint32_t(edges_.size()); }
+
+  // All nodes, sources first: made by run_rangeify.
+  std::vector<UOp> order;
+
+  TupleId keep(IndexList indices);
+  const IndexList& tuple(TupleId id) const { return *tuples_[id]; }
 
   // The RANGE of an axis of a stored value: values of one shape have the same ones, so that those
   // who agree in shape agree in indices. An axis of size 1 has the index 0.
@@ -66,7 +85,16 @@ class IndexingContext {
   std::string device_;
   NodeMap slots_;
   std::vector<Assigned> assigned_;
-  std::vector<Access> edges_;
+  std::vector<Edge> edges_;
+  struct TupleHash {
+    size_t operator()(const IndexList& t) const {
+      size_t h = t.size();
+      for (UOp i : t) h = mix(h, i.hash());
+      return h;
+    }
+  };
+  std::unordered_map<IndexList, TupleId, TupleHash> tuple_ids_;
+  std::vector<const IndexList*> tuples_;
   std::map<std::pair<size_t, UOp>, UOp, bool (*)(const std::pair<size_t, UOp>&,
                                                   const std::pair<size_t, UOp>&)>
       axes_{[](const auto& a, const auto& b) {

@@ -1,13 +1,10 @@
 // The list of the scheduler's passes, in order.
 #include "schedule/rangeify/pipeline.h"
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "ir/node.h"
-#include "ir/op.h"
-#include "ir/walk.h"
 #include "rewrite/graph_rewrite.h"
 #include "rewrite/trace.h"
 #include "schedule/rangeify/bufferize_to_store.h"
@@ -27,9 +24,9 @@
 namespace weft {
 
 UOp run_rangeify_pipeline(UOp sink, const KernelLimits& limits, const std::string& device,
-                          Trace* trace) {
+                          Writes writes, Trace* trace) {
+  const bool has_writes = writes == Writes::kSome;
   sink = graph_rewrite(sink, early_rules(), {.trace = trace, .pass = "early"});
-  const bool has_writes = summarize(sink).by_op[size_t(Op::STORE)] > 0;
   if (has_writes) sink = separate_versions(sink, limits.writes);
   IndexingContext context(sink.arena(), limits, device);
   run_rangeify(sink, context);

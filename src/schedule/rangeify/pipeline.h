@@ -1,6 +1,7 @@
 // Rangeify: a tensor graph -> a graph of kernels.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "ir/node.h"
@@ -9,9 +10,12 @@
 
 namespace weft {
 
+// Whether a graph has STOREs: passes that order them are for those that have.
+enum class Writes : uint8_t { kNone, kSome };
+
 // Phases 1 to 4: the graph on ranges, with what is stored decided.
 UOp run_rangeify_pipeline(UOp sink, const KernelLimits& limits, const std::string& device,
-                          Trace* trace);
+                          Writes writes, Trace* trace);
 
 // Phase 5: the graph of kernels.
 UOp run_kernel_split_pipeline(UOp sink, const KernelLimits& limits, const std::string& device,

@@ -127,16 +127,19 @@ UOp split_kernels(UOp sink, const std::vector<KernelUnit>& kernels, const std::s
 
 UOp split_store(UOp sink, const NodeMap& kernel_of, uint32_t kernel, std::vector<UOp>& memories,
                 std::vector<UOp>& variables) {
-  KernelContext context(sink.arena(), kernel_of, kernel);
-  const UOp cut = graph_rewrite(sink, kernel_rules(),
-                                {.context = &context, .descend = is_inside_kernel, .pass = "split"});
+  Arena scratch;  // most of what a kernel is on its way is not needed afterwards
+  KernelContext context{kernel_of, kernel};
+  UOp ast = copy_kernel(scratch, sink, context);
+  ast = graph_rewrite(ast, kernel_rules(), {.pass = "split"});
   std::vector<UOp> order;
-  const UOp ast = renumber_kernel(cut, order);
+  ast = renumber_kernel(ast, order);
   for (UOp definition : order) {
-    memories.push_back(context.memories[context.owned.number(definition) - 1]);
+    const auto at = std::find_if(context.memories.begin(), context.memories.end(),
+                                 [&](const auto& m) { return m.first == definition; });
+    memories.push_back(at->second);
   }
   variables = context.variables;
-  return ast;
+  return import_graph(sink.arena(), ast);
 }
 
 bool all_ranges_outer(UOp n) { return ranges_of(n).empty(); }

@@ -85,51 +85,75 @@ constexpr Rule kBeforeSplitRules[] = {
 
 // ---- one kernel
 
-void note_variable(KernelContext& c, UOp bind) {
-  if (std::find(c.variables.begin(), c.variables.end(), bind) == c.variables.end()) {
-    c.variables.push_back(bind);
+// Copies what one kernel computes, down to memory as the kernel finds it.
+class KernelCopy {
+ public:
+  KernelCopy(Arena& into, KernelContext& context, UOp sink)
+      : into_(into), c_(context), done_(sink.arena()) {}
+
+  UOp run(UOp sink) {
+    std::vector<UOp> stack{sink};
+    while (!stack.empty()) {
+      const UOp n = stack.back();
+      const std::span<const UOp> needed = needs(n);
+      const size_t before = stack.size();
+      for (UOp s : needed) {
+        if (!done_.has(s)) stack.push_back(s);
+      }
+      if (stack.size() > before) continue;
+      if (!done_.has(n)) done_.put(n, copied(n));
+      stack.pop_back();
+    }
+    return done_.get(sink);
   }
-}
 
-UOp unbound(KernelContext& c, UOp size) {
-  if (size.is_const()) return size;
-  std::vector<std::pair<UOp, UOp>> pairs;
-  for (UOp n : toposort(size)) {
-    if (!n.is(Op::BIND)) continue;
-    note_variable(c, n);
-    pairs.emplace_back(n, n.src(0));
+ private:
+  bool is_memory(UOp n) const {
+    if (n.is(Op::AFTER)) return n.src_count() > 1 && c_.is_outside(n.src(1));
+    return n.is(Op::BUFFER) || (n.is(Op::DEFINE_GLOBAL) && n.dtype().is_pointer());
   }
-  return substitute(size, pairs);
-}
-
-UOp definition_of(KernelContext& c, UOp memory) {
-  if (!c.definitions.has(memory)) {
-    Arena& arena = memory.arena();
-    const UOp base = memory_of(memory);
-    const UOp own = define_global(arena, base.dtype().pointee(), unbound(c, base.src(0)),
-                                  arena.fresh_id());
-    c.definitions.put(memory, own);
-    c.owned.put_number(own, c.memories.size() + 1);
-    c.memories.push_back(memory);
+  std::span<const UOp> needs(UOp n) const {
+    if (is_memory(n)) return memory_of(n).srcs().first(1);  // its size
+    if (n.is(Op::BIND)) return n.srcs().first(1);
+    return n.srcs();
   }
-  return c.definitions.get(memory);
-}
 
-UOp debuf(Match& m) {
-  auto& c = m.context<KernelContext>();
-  const UOp n = m.root();
-  if (c.owned.has(n) || (n.is(Op::DEFINE_GLOBAL) && !n.dtype().is_pointer())) return {};
-  return definition_of(c, n);
-}
+  UOp copied(UOp n) {
+    if (is_memory(n)) return debuf(n);
+    if (n.is(Op::BIND)) return unbind_kernel(n);
+    if (n.is(Op::AFTER)) return handle_after(n);
+    sources(n);
+    return into_.make(n.op(), n.dtype(), srcs_, arg_of(n));
+  }
 
-UOp handle_after(Match& m) {
-  auto& c = m.context<KernelContext>();
-  const UOp n = m.root();
-  if (n.src_count() < 2) return {};
-  if (c.is_outside(n.src(1))) return definition_of(c, n);
-  const bool is_retyped = n.src(0).dtype() != n.dtype();
-  return is_retyped ? m.arena().with_srcs(n, n.srcs(), n.src(0).dtype()) : UOp();
-}
+  UOp debuf(UOp memory) {
+    const UOp base = memory_of(memory), size = done_.get(base.src(0));
+    const UOp own = define_global(into_, base.dtype().pointee(), size, into_.fresh_id());
+    c_.memories.emplace_back(own, memory);
+    return own;
+  }
+
+  // Memory AFTER the kernel's own writes: it may be a pointer by now.
+  UOp handle_after(UOp n) {
+    sources(n);
+    return into_.make(Op::AFTER, srcs_[0].dtype(), srcs_);
+  }
+
+  UOp unbind_kernel(UOp n) {
+    c_.variables.push_back(n);
+    return done_.get(n.src(0));
+  }
+
+  void sources(UOp n) {
+    srcs_.clear();
+    for (UOp s : n.srcs()) srcs_.push_back(done_.get(s));
+  }
+
+  Arena& into_;
+  KernelContext& c_;
+  NodeMap done_;
+  std::vector<UOp> srcs_;
+};
 
 UOp load_element(Match& m) {
   const UOp n = m.root();
@@ -143,11 +167,6 @@ UOp store_to_place(Match& m) {
   std::vector<UOp> srcs(n.srcs().begin(), n.srcs().end());
   srcs[0] = srcs[0].src(0);
   return m.arena().with_srcs(n, srcs);
-}
-
-UOp unbind_kernel(Match& m) {
-  note_variable(m.context<KernelContext>(), m.root());
-  return m.root().src(0);
 }
 
 UOp drop_contiguous(Match& m) { return m.root().src(0); }
@@ -171,11 +190,8 @@ UOp close_fewer(Match& m) {
 
 // clang-format off
 constexpr Rule kKernelRules[] = {
-    rule("debuf", op({Op::BUFFER, Op::DEFINE_GLOBAL}, rest), debuf),
-    rule("handle-after", op(Op::AFTER, rest), handle_after),
     rule("load-element", op(Op::INDEX, rest), load_element),
     rule("store-to-place", op(Op::STORE, rest), store_to_place),
-    rule("unbind-kernel", op(Op::BIND, rest), unbind_kernel),
     rule("cleanup-contiguous", op(Op::CONTIGUOUS, x), drop_contiguous),
     rule("cleanup-range-of-one", op(Op::RANGE, x), range_of_one),
     rule("close-fewer", op({Op::END, Op::REDUCE}, rest), close_fewer),
@@ -232,10 +248,8 @@ const RuleSet& kernel_rules() {
   return kRules;
 }
 
-bool is_inside_kernel(UOp n, void* context) {
-  if (n.is(Op::BUFFER) || n.is(Op::DEFINE_GLOBAL)) return false;  // debuf takes them as they are
-  return !n.is(Op::AFTER) || n.src_count() < 2 ||
-         !static_cast<KernelContext*>(context)->is_outside(n.src(1));
+UOp copy_kernel(Arena& into, UOp sink, KernelContext& context) {
+  return KernelCopy(into, context, sink).run(sink);
 }
 
 UOp renumber_kernel(UOp ast, std::vector<UOp>& order) {

@@ -1,23 +1,27 @@
 // The rules that turn the writes of one kernel into a graph of its own.
 #pragma once
 
+#include <vector>
+
+#include "ir/arena.h"
 #include "ir/node.h"
 #include "rewrite/rule_set.h"
+#include "schedule/rangeify/kernel_context.h"
 
 namespace weft {
 
 // On the whole graph, before it is cut: loops that run zero times are gone (remove_zero_range).
 const RuleSet& before_split_rules();
 
-// On the writes of one kernel, with a KernelContext:
-//   debuf          BUFFER, DEFINE_GLOBAL -> a DEFINE_GLOBAL of the kernel; what is read is LOADed
-//   handle_after   AFTER what other kernels do -> that memory, an argument
+// The writes of one kernel, in an arena of their own:
+//   debuf          memory as the kernel finds it -> a DEFINE_GLOBAL
+//   handle_after   AFTER what other kernels do -> such memory, too; AFTER its own writes stays
 //   unbind_kernel  BIND(variable, value) -> the variable, which the call binds
-//   cleanup_const  CONTIGUOUS has said what it had to say; a RANGE of one place is 0
-const RuleSet& kernel_rules();
+UOp copy_kernel(Arena& into, UOp sink, KernelContext& context);
 
-// Stops at what other kernels do: the gate of kernel_rules().
-bool is_inside_kernel(UOp n, void* context);
+// On the copy: elements of memory are LOADed; CONTIGUOUS has said what it had to say, and a RANGE
+// of one place is 0 (cleanup_const).
+const RuleSet& kernel_rules();
 
 // Definitions numbered in the order in which they are met, so that equal kernels are equal nodes:
 // RANGEs and registers from 0; DEFINE_GLOBALs so that those that are written come first.

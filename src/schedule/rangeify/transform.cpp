@@ -33,7 +33,7 @@ class Transform {
       : c_(context), arena_(context.arena()), lowered_(arena_), written_(arena_) {}
 
   UOp run(UOp sink) {
-    const std::vector<UOp> order = toposort(sink);
+    const std::vector<UOp>& order = c_.order;
     for (UOp n : order) {
       if (n.is(Op::AFTER) && n.src(0).is(Op::CONTIGUOUS)) written_.put_number(n.src(0), 1);
     }
@@ -53,20 +53,20 @@ class Transform {
 
   UOp lower_value(UOp n) {
     if (!c_.has(n)) return n.dtype().is_index() || n.src_count() == 0 ? n : UOp();
-    std::vector<UOp> srcs;
-    for (size_t i = 0; i < n.src_count(); i++) srcs.push_back(read(c_.edge(n, i)));
-    return stored(n, arena_.with_srcs(n, srcs));
+    UOp srcs[3];  // elementwise ops have no more
+    for (size_t i = 0; i < n.src_count(); i++) srcs[i] = read(c_.edge(n, i));
+    return stored(n, arena_.with_srcs(n, std::span(srcs, n.src_count())));
   }
 
   UOp lower_iota(UOp n) {
     if (!c_.has(n)) return {};
-    return stored(n, arena_.make(Op::CAST, n.dtype(), {c_[n].at[0]}));
+    return stored(n, arena_.make(Op::CAST, n.dtype(), {c_.tuple(c_[n].at)[0]}));
   }
 
   UOp lower_reduce(UOp n) {
     if (!c_.has(n)) return {};
     const UOp value = read(c_.edge(n, 0));
-    const IndexList& ranges = c_[n].reduced;
+    const IndexList& ranges = c_.tuple(c_[n].reduced);
     return stored(n, ranges.empty() ? reduced_once(n, value) : reduce(n.arg_op(), value, ranges));
   }
   // A reduction of one element: identity op x is x, but for 0.0 + -0.0.
@@ -86,8 +86,8 @@ class Transform {
     for (const Dim d : shape_of(n)) size = index_mul(arena_, size, d.as_uop(arena_));
     const UOp memory = buffer(arena_, n.dtype(), size, c_.device(), arena_.fresh_id());
     if (size.is_const() && size.const_int() == 0) return memory;
-    const UOp place = element(memory, n, c_[n].at);
-    return after(memory, close(arena_.make(Op::STORE, dtypes::void_, {place, value}), c_[n].at, {}));
+    const UOp place = element(memory, n, c_.tuple(c_[n].at));
+    return after(memory, close(arena_.make(Op::STORE, dtypes::void_, {place, value}), c_.tuple(c_[n].at), {}));
   }
 
   // INDEX of one element of the memory of n: of a BUFFER by its flat offset.
@@ -102,20 +102,20 @@ class Transform {
   UOp lower_store(UOp n) {
     if (!c_.has(n)) return {};
     if (!n.dtype().is_void()) return lower_register_store(n);
-    const Access& to = c_.edge(n, 0);
-    const UOp target = element(lowered_.get(to.base), to.base, to.at);
+    const Edge& to = c_.edge(n, 0);
+    const UOp target = element(lowered_.get(to.base), to.base, c_.tuple(to.at));
     UOp value = read(c_.edge(n, 1));
     if (value.dtype() != to.base.dtype()) value = bitcast(value, to.base.dtype());
     std::vector<UOp> srcs{target, value};
     if (n.src_count() > 2) srcs.push_back(read(c_.edge(n, 2)));
-    return close(arena_.make(Op::STORE, dtypes::void_, srcs), c_[n].at, {});
+    return close(arena_.make(Op::STORE, dtypes::void_, srcs), c_.tuple(c_[n].at), {});
   }
 
   // A register is started anew for every element, also with a value that is the same for all.
   UOp lower_register_store(UOp n) {
     std::vector<UOp> place{lowered_.get(n.src(0))};
     if (place[0].is(Op::DEFINE_REG)) {
-      for (UOp i : c_[n].at) {
+      for (UOp i : c_.tuple(c_[n].at)) {
         for (UOp r : ranges_of(i)) {
           if (std::find(place.begin(), place.end(), r) == place.end()) place.push_back(r);
         }
@@ -178,7 +178,8 @@ class Transform {
     if (a.storing == Storing::kNever) return value;
     if (a.storing == Storing::kMust) value = arena_.make(Op::CONTIGUOUS, value.dtype(), {value});
     IndexList ranges = outer_loops(n);
-    ranges.insert(ranges.end(), a.at.begin(), a.at.end());
+    const IndexList& at = c_.tuple(a.at);
+    ranges.insert(ranges.end(), at.begin(), at.end());
     return bufferize(value, ranges, AddrSpace::kGlobal);
   }
   static IndexList outer_loops(UOp n) {
@@ -187,7 +188,7 @@ class Transform {
   }
 
   // One element of a source.
-  UOp read(const Access& access) {
+  UOp read(const Edge& access) {
     const UOp below = lowered_.get(access.base);
     if (!below) throw InternalError("used before it is lowered:\n" + neighbourhood(access.base));
     UOp value = below;
@@ -195,7 +196,8 @@ class Transform {
                            (below.is(Op::AFTER) && !is_register(below));
     if (is_memory) {
       IndexList at = below.is(Op::BUFFERIZE) ? outer_loops(access.base) : IndexList();
-      at.insert(at.end(), access.at.begin(), access.at.end());
+      const IndexList& own = c_.tuple(access.at);
+      at.insert(at.end(), own.begin(), own.end());
       value = element(below, access.base, at);
     }
     if (!access.gate) return value;

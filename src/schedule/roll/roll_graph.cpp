@@ -37,13 +37,13 @@ class Roller {
  public:
   Roller(Arena& arena, const std::string& device) : arena_(arena), device_(device) {}
 
-  RolledGraph run(UOp sink) {
-    const std::vector<UOp> order = toposort(sink);
+  RolledGraph run(UOp sink, std::span<const UOp> order) {
     const bool has_chains = std::any_of(order.begin(), order.end(), [](UOp n) {
       return n.is(Op::AFTER) && n.src_count() > kLeastWrites;
     });
-    if (has_chains) sink = roll_writes(sink);
-    sink = roll_chains(sink);
+    if (!has_chains) return {roll_chains(sink, order), std::move(tables_)};
+    sink = roll_writes(sink);
+    sink = roll_chains(sink, toposort(sink));
     return {sink, std::move(tables_)};
   }
 
@@ -142,8 +142,7 @@ class Roller {
     size_t count = 0;
   };
 
-  UOp roll_chains(UOp sink) {
-    const std::vector<UOp> order = toposort(sink);
+  UOp roll_chains(UOp sink, std::span<const UOp> order) {
     NodeMap depths(arena_), uses(arena_), seen(arena_);
     bool is_any = false;
     for (UOp n : order) {
@@ -238,8 +237,8 @@ class Roller {
 
 }  // namespace
 
-RolledGraph roll_graph(UOp sink, const std::string& device) {
-  return Roller(sink.arena(), device).run(sink);
+RolledGraph roll_graph(UOp sink, std::span<const UOp> order, const std::string& device) {
+  return Roller(sink.arena(), device).run(sink, order);
 }
 
 }  // namespace weft

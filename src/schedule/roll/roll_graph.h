@@ -1,6 +1,7 @@
 // Long chains of writes and of arithmetic as loops.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "ir/node.h"
@@ -18,6 +19,7 @@ struct RolledGraph {
 // also when each uses the value of the one before: then a register carries it through the loop. So
 // do long chains of elementwise arithmetic. Constants that no formula gives become tables. The
 // result is a tensor graph but for RANGE, END, INDEX and registers in such loops.
-RolledGraph roll_graph(UOp sink, const std::string& device);
+// `order` is all of it, sources first.
+RolledGraph roll_graph(UOp sink, std::span<const UOp> order, const std::string& device);
 
 }  // namespace weft
