@@ -182,6 +182,7 @@ class Grouping {
         }
         const uint32_t other = find(uint32_t(first.number(r) - 1)), own = find(u);
         if (other == own || !has_equal_loops(other, own)) continue;
+        if (!fits(units_[other], units_[own])) continue;
         if (!can_run_together(own, other) || !can_run_together(other, own)) continue;
         if (!depends(own, other) && !depends(other, own)) join(other, own);
       }

@@ -20,6 +20,7 @@ class Finder {
   Finder(const std::vector<StoredValue>& values, Arena& arena, const KernelLimits& limits)
       : values_(values), limits_(limits), numbers_(arena), after_(arena) {
     statements_.resize(values.size());
+    memories_.resize(values.size());
     levels_.of.resize(values.size());
     levels_.together.resize(values.size());
   }
@@ -61,6 +62,11 @@ class Finder {
         statements_[k]++;
       }
     });
+    for (UOp read : reads) {
+      if (std::find(memories_[k].begin(), memories_[k].end(), read.src(0)) == memories_[k].end()) {
+        memories_[k].push_back(read.src(0));
+      }
+    }
     for (UOp read : reads) level = std::max(level, level_of_read(read, k));
     return level;
   }
@@ -95,8 +101,15 @@ class Finder {
     add(source);
     for (const uint32_t further : levels_.together[source]) add(further);
     size_t statements = statements_[k];
-    for (const uint32_t v : together) statements += statements_[v];
-    if (statements > limits_.statements || together.size() >= limits_.accumulators * 4) return false;
+    std::vector<UOp> memories = memories_[k];
+    for (const uint32_t v : together) {
+      statements += statements_[v];
+      for (UOp m : memories_[v]) {
+        if (std::find(memories.begin(), memories.end(), m) == memories.end()) memories.push_back(m);
+      }
+    }
+    const size_t arguments = memories.size() + together.size() + 1;  // what is written, too
+    if (statements > limits_.statements || arguments > limits_.buffers) return false;
     levels_.together[k] = std::move(together);
     return true;
   }
@@ -104,6 +117,7 @@ class Finder {
   const std::vector<StoredValue>& values_;
   KernelLimits limits_;
   std::vector<size_t> statements_;
+  std::vector<std::vector<UOp>> memories_;  // that each reads
   NodeMap numbers_, after_;
   Levels levels_;
 };

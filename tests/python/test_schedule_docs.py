@@ -1,0 +1,42 @@
+"""docs/walk.md is what weft_walk prints; the programs of docs/versions.md run."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("WEFT_BUILD", ROOT / "build/release"))
+PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "docs/versions.md").read_text(), re.DOTALL)
+
+
+def test_walk_is_up_to_date() -> None:
+    """WEFT_UPDATE_DOCS=1 writes it anew."""
+    printed = subprocess.run([BUILD / "bin/weft_walk"], check=True, capture_output=True, text=True).stdout
+    path = ROOT / "docs/walk.md"
+    if os.environ.get("WEFT_UPDATE_DOCS"):
+        path.write_text(printed)
+    assert path.read_text() == printed
+
+
+def test_versions_has_programs() -> None:
+    assert len(PROGRAMS) >= 5
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("schedule", ["1", "0"])
+def test_programs_of_versions_hold(program: str, schedule: str) -> None:
+    if schedule == "0" and "counters" in program:
+        pytest.skip("it counts kernels")
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "WEFT_SCHEDULE": schedule},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
