@@ -93,6 +93,9 @@ Schedule make_schedule(UOp graph, const ScheduleOptions& options) {
                            .device = std::string(b.src(1).name()),
                            .id = b.number()};
     if (inputs.buffers.contains(b.number())) buffer.kind = Kind::kInput;
+    if (std::ranges::find(options.tables, b.number()) != options.tables.end()) {
+      buffer.kind = Kind::kTable;
+    }
     if (const auto table = rolled.tables.find(b.number()); table != rolled.tables.end()) {
       buffer.kind = Kind::kTable;
       buffer.data = std::move(table->second);

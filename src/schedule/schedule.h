@@ -78,6 +78,7 @@ struct ScheduleOptions {
   KernelLimits limits{};
   std::string device{};          // of memory that is made; else that of the graph's first BUFFER
   std::vector<int64_t> dying{};  // ids of BUFFERs that nobody reads after the schedule
+  std::vector<int64_t> tables{};  // ids of BUFFERs whose content is made with the schedule
   Trace* trace = nullptr;      // every phase is added to it
 };
 

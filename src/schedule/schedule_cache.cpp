@@ -1,6 +1,7 @@
 // A map from hashes to schedules, and a list by last use.
 #include "schedule/schedule_cache.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -9,11 +10,13 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/hash.h"
 #include "ir/arena.h"
 #include "ir/node.h"
 #include "ir/walk.h"
+#include "schedule/scalar_parameters.h"
 #include "schedule/schedule.h"
 
 namespace weft {
@@ -22,8 +25,10 @@ namespace {
 constexpr size_t kMostSchedules = 4096;
 constexpr size_t kMostBytes = size_t(256) << 20;
 
-Hash128 key_of(UOp sink, const ScheduleOptions& o) {
-  Hash128 h = graph_hash(sink);
+constexpr size_t kMostFamilies = 1024;
+constexpr size_t kMostParameters = 32;
+
+Hash128 key_of(Hash128 h, const ScheduleOptions& o) {
   h = mix(h, hash_bytes_128(o.device));
   for (const size_t limit : {o.limits.statements, o.limits.buffers, o.limits.writes,
                              o.limits.accumulators, size_t(o.limits.sequences)}) {
@@ -34,8 +39,48 @@ Hash128 key_of(UOp sink, const ScheduleOptions& o) {
   return h;
 }
 
+// Graphs that differ in their scalars. The second one to come makes those that differ parameters.
+struct Family {
+  std::vector<uint64_t> first;   // scalars of the first graph
+  std::vector<size_t> varying;   // places where others had another one
+  GeneralSchedule general;       // with these as parameters; none at first
+};
+
 class Cache {
  public:
+  // A schedule for a graph whose skeleton is known; null for the first of its family, and where too
+  // much differs. Called by one thread at a time.
+  std::shared_ptr<const Schedule> find_general(UOp sink, const ScheduleOptions& options) {
+    const Skeleton skeleton = skeleton_of(sink);
+    if (skeleton.scalars.empty()) return nullptr;
+    const std::lock_guard lock(family_mutex_);
+    if (families_.size() > kMostFamilies) families_.clear();
+    const auto [at, is_new] = families_.try_emplace(key_of(skeleton.hash, options));
+    Family& family = at->second;
+    if (is_new) {
+      for (UOp c : skeleton.scalars) family.first.push_back(c.bits());
+      return nullptr;
+    }
+    if (family.first.size() != skeleton.scalars.size()) return nullptr;
+    std::vector<size_t> varying = family.varying;
+    for (size_t i = 0; i < family.first.size(); i++) {
+      const bool is_known = std::ranges::binary_search(family.varying, i);
+      if (!is_known && skeleton.scalars[i].bits() != family.first[i]) varying.push_back(i);
+    }
+    if (varying.empty() || varying.size() > kMostParameters) return nullptr;
+    const bool is_made = family.general.schedule && varying.size() == family.varying.size();
+    if (!is_made) {
+      std::ranges::sort(varying);
+      family.general = make_general_schedule(sink, skeleton, varying, options);
+      family.varying = std::move(varying);
+    } else {
+      const std::lock_guard counting(mutex_);
+      counts_.hits++;
+      counts_.misses--;
+    }
+    return with_scalars(family.general, skeleton.scalars);
+  }
+
   std::shared_ptr<const Schedule> find(const Hash128& key) {
     const std::lock_guard lock(mutex_);
     const auto at = entries_.find(key);
@@ -77,6 +122,8 @@ class Cache {
     const std::lock_guard lock(mutex_);
     entries_.clear();
     order_.clear();
+    const std::lock_guard families(family_mutex_);
+    families_.clear();
     counts_ = {};
     bytes_ = 0;
   }
@@ -91,6 +138,8 @@ class Cache {
     std::list<Hash128>::iterator place;
   };
 
+  std::mutex family_mutex_;
+  std::unordered_map<Hash128, Family, KeyHash> families_;
   std::mutex mutex_;
   std::list<Hash128> order_;  // most recently used first
   std::unordered_map<Hash128, Entry, KeyHash> entries_;
@@ -106,8 +155,9 @@ Cache& cache() {
 }  // namespace
 
 std::shared_ptr<const Schedule> cached_schedule(UOp sink, const ScheduleOptions& options) {
-  const Hash128 key = key_of(sink, options);
+  const Hash128 key = key_of(graph_hash(sink), options);
   if (std::shared_ptr<const Schedule> found = cache().find(key)) return found;
+  if (std::shared_ptr<const Schedule> general = cache().find_general(sink, options)) return general;
   auto made = std::make_shared<const Schedule>(make_schedule(sink, options));
   cache().add(key, made);
   return made;
