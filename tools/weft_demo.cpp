@@ -1,87 +1,85 @@
-// The main job of `make run`: an expression graph is built, simplified with its match statistics,
-// and verified.
+// The main job of `make run`: lazy tensors, views and writes; what they are scheduled to; and what
+// they give.
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "base/config.h"
-#include "base/error.h"
 #include "ir/arena.h"
-#include "ir/array.h"
 #include "ir/build.h"
-#include "ir/evaluate.h"
+#include "ir/dim.h"
+#include "ir/node.h"
+#include "ir/op.h"
 #include "ir/print.h"
-#include "ir/spec.h"
-#include "ir/walk.h"
-#include "rewrite/statistics.h"
-#include "rewrite/trace.h"
-#include "symbolic/simplify.h"
+#include "schedule/schedule.h"
+#include "weft/weft.h"
 
 namespace {
 
 using namespace weft;
 
-// out[i, j] = in[j, i] + in[j, i], where the indices went through two reshapes and a permute.
-UOp transpose_kernel(Arena& a) {
-  const UOp in = define_global(a, dtypes::float32, 128, 1),
-            out = define_global(a, dtypes::float32, 128, 0);
-  const UOp i = range(a, 16, 0), j = range(a, 8, 1);
-  const UOp flat = i * 8 + j;                                                // (16, 8)
-  const UOp row = flat % 8, column = flat / 8 % 16;                          // permuted to (8, 16)
-  const UOp source = (row * 16 + column) / 4 * 4 + (row * 16 + column) % 4;  // through (32, 4)
-  const UOp inside = source < 128;  // the gate that a PAD leaves behind
-  const UOp value = where(inside, load(index(in, source)), constant(a, dtypes::float32, 0.0));
-  const UOp loops[] = {i, j};
-  return sink(end(index(out, flat).assign(value + value), loops));
+std::string text_of(const Tensor& t) { return fmt::format("{}", fmt::join(t.data<float>(), " ")); }
+
+void versions() {
+  fmt::print("Versions: a read sees the past it was made in, a write makes a new present\n\n");
+  Tensor a = Tensor::arange(0.0, 6.0);
+  const Tensor r = a * 10;
+  const Tensor v = a.reshape({2, 3}).transpose();
+  a.set({Slice{1, 5, 2}}, 99.0);
+  fmt::print("  a = arange(6); r = a*10; v = a.reshape(2,3).T; a[1:5:2] = 99\n");
+  fmt::print("  kernels run so far: {}\n", counters().kernels);
+  fmt::print("  a  {}\n  r  {}\n  v  {}\n", text_of(a), text_of(r), text_of(v));
 }
 
-void show(const char* title, UOp root) {
-  fmt::print("\n{} ({})\n{}", title, summarize(root).text(), print(root));
+void loops() {
+  fmt::print("\nA loop of setitems is one kernel\n\n");
+  constexpr int64_t count = 10'000;
+  Tensor a = Tensor::zeros({count});
+  const auto start = std::chrono::steady_clock::now();
+  for (int64_t i = 1; i < count; i++) a.set({i}, a.at({i - 1}) + 1.0);
+  const auto built = std::chrono::steady_clock::now();
+  const size_t kernels = a.kernel_count();
+  const auto scheduled = std::chrono::steady_clock::now();
+  const auto ms = [](auto d) { return std::chrono::duration<double, std::milli>(d).count(); };
+  fmt::print("  a = zeros({0}); for i in 1..{0}: a[i] = a[i-1] + 1\n", count);
+  fmt::print("  built in {:.1f} ms, scheduled in {:.1f} ms: {} kernel; a[-1] is {}\n",
+             ms(built - start), ms(scheduled - built), kernels, a.at({count - 1}).item<float>());
 }
 
-void run() {
+// e = exp(x); e / e.sum(axis=1, keepdim=True), of four rows of three.
+UOp row_shares(Arena& arena) {
+  const std::vector<Dim> rows{4, 3};
+  const std::vector<int64_t> axis{1};
+  const UOp x = reshape(buffer(arena, dtypes::float32, 12, "CPU", 0), rows);
+  const UOp e = unary(Op::EXP, x);
+  return sink(contiguous(binary(Op::FDIV, e, expand(reduce_axis(Op::ADD, e, axis), rows))));
+}
+
+void kernels() {
+  fmt::print("\nFrom a tensor graph to a kernel (docs/walk.md has every phase)\n\n");
   Arena arena;
-  const UOp kernel = transpose_kernel(arena);
-  show("A kernel", kernel);
-  verify(kernel, Stage::kKernel);
-
-  config().stats = 1;
-  Trace trace;
-  const UOp simple = simplify(kernel, &trace);
-  config().stats = 0;
-  show("Simplified", simple);
-  verify(simple, Stage::kKernel, "simplify");
-
-  fmt::print("\nSteps\n{}", trace.text());
-  std::vector<RuleStatistic> statistics = rule_statistics();
-  for (RuleStatistic& s : statistics) s.file = s.file.substr(s.file.find_last_of('/') + 1);
-  fmt::print("\nRules tried\n{}", text_of(statistics));
-  reset_rule_statistics();
-
-  std::vector<double> numbers(128);
-  for (size_t k = 0; k < numbers.size(); k++) numbers[k] = double(k);
-  auto result_of = [&](UOp root) {
-    Bindings bindings;
-    bindings.buffers[0] = Array::zeros(dtypes::float32, {128});
-    bindings.buffers[1] = Array::of_doubles(dtypes::float32, {128}, numbers);
-    evaluate(root, bindings);
-    return bindings.buffers[0].data;
-  };
-  if (result_of(kernel) != result_of(simple)) throw Error("the two graphs differ");
-  fmt::print(
-      "\nBoth graphs pass the spec of the kernel stage and compute the same 128 elements.\n");
+  const UOp graph = row_shares(arena);
+  fmt::print("  {}\n", short_form(graph, 1000));
+  const Schedule schedule = make_schedule(graph);
+  for (const KernelCall& call : schedule.calls) {
+    fmt::print("  {}: {}\n", call.name, short_form(call.ast, 1000));
+  }
 }
 
 }  // namespace
 
 int main() {
   try {
-    run();
-    return 0;
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "{}\n", e.what());
+    versions();
+    loops();
+    kernels();
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
     return 1;
   }
+  return 0;
 }
