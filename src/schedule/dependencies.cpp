@@ -26,8 +26,8 @@ struct Node {
   std::vector<UOp> memories{};  // of its arguments: BUFFER, or AFTER
   std::vector<UOp> variables{};
   size_t written = 0;
-  uint32_t needed = 0;         // kernels left to run before it
-  uint32_t awaited = 0;        // readers left of what it overwrites
+  uint32_t needed = 0;   // kernels left to run before it
+  uint32_t awaited = 0;  // readers left of what it overwrites
   std::vector<uint32_t> users{};
   bool is_done = false;
 };
@@ -43,8 +43,13 @@ size_t count_written(UOp ast) {
 
 class Ordering {
  public:
-  explicit Ordering(UOp graph) : graph_(graph), arena_(graph.arena()), kernels_(arena_),
-                                 buffers_(arena_), readers_(arena_), snapshots_(arena_) {}
+  explicit Ordering(UOp graph)
+      : graph_(graph),
+        arena_(graph.arena()),
+        kernels_(arena_),
+        buffers_(arena_),
+        readers_(arena_),
+        snapshots_(arena_) {}
 
   OrderedKernels run() {
     gather();
@@ -143,8 +148,8 @@ class Ordering {
                                          [&](uint32_t r) { return !nodes_[r].is_done && r != k; });
       if (!is_needed || snapshots_.has(memory)) continue;
       const UOp base = base_of(memory);
-      const UOp copy = buffer(arena_, base.dtype(), base.src(0), base.src(1).name(),
-                              arena_.fresh_id());
+      const UOp copy =
+          buffer(arena_, base.dtype(), base.src(0), base.src(1).name(), arena_.fresh_id());
       const uint32_t from = buffer_number(memory);
       out_.kernels.push_back({copy_kernel(base), "copy", {buffer_number(copy), from}, {}, 1, {}});
       snapshots_.put(memory, copy);
@@ -161,8 +166,8 @@ class Ordering {
   void emit(uint32_t k) {
     Node& node = nodes_[k];
     node.is_done = true;
-    OrderedKernel o{node.kernel.src(0), std::string(node.kernel.name()), {}, node.variables,
-                    node.written, {}};
+    OrderedKernel o{
+        node.kernel.src(0), std::string(node.kernel.name()), {}, node.variables, node.written, {}};
     for (size_t i = 0; i < node.memories.size(); i++) {
       const UOp memory = node.memories[i];
       const bool is_copied = i >= node.written && snapshots_.has(memory);
@@ -181,14 +186,14 @@ class Ordering {
   }
 
   void find_waits() {
-    constexpr uint32_t kNone = UINT32_MAX;
-    std::vector<uint32_t> writer(out_.buffers.size(), kNone);
+    constexpr uint32_t k_none = UINT32_MAX;
+    std::vector<uint32_t> writer(out_.buffers.size(), k_none);
     std::vector<std::vector<uint32_t>> readers(out_.buffers.size());
     for (uint32_t k = 0; k < out_.kernels.size(); k++) {
       OrderedKernel& o = out_.kernels[k];
       for (size_t i = 0; i < o.arguments.size(); i++) {
         const uint32_t b = o.arguments[i];
-        if (writer[b] != kNone) o.waits_for.push_back(writer[b]);
+        if (writer[b] != k_none) o.waits_for.push_back(writer[b]);
         if (i >= o.written) continue;
         o.waits_for.insert(o.waits_for.end(), readers[b].begin(), readers[b].end());
       }

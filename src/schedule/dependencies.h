@@ -14,8 +14,8 @@ struct OrderedKernel {
   std::string name;
   std::vector<uint32_t> arguments;
   std::vector<UOp> variables;
-  size_t written = 0;                // arguments [0, written) are written
-  std::vector<uint32_t> waits_for;   // earlier kernels: read after write, write after read or write
+  size_t written = 0;               // arguments [0, written) are written
+  std::vector<uint32_t> waits_for;  // earlier kernels: read after write, write after read or write
 };
 
 struct OrderedKernels {

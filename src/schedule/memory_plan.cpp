@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <span>
@@ -21,9 +22,7 @@ namespace {
 
 using Kind = ScheduledBuffer::Kind;
 
-int64_t bytes_of(const ScheduledBuffer& b) {
-  return b.size * b.dtype.item_bytes();
-}
+int64_t bytes_of(const ScheduledBuffer& b) { return b.size * b.dtype.item_bytes(); }
 
 struct Life {
   uint32_t first = UINT32_MAX, last = 0;  // calls
@@ -111,8 +110,8 @@ void plan_memory(Schedule& s, std::span<const int64_t> dying) {
     int64_t bytes;
   };
   std::vector<Slot> slots;
-  std::multimap<int64_t, size_t> free_slots;                  // by bytes
-  std::multimap<uint32_t, size_t> busy;                       // by last use
+  std::multimap<int64_t, size_t> free_slots;  // by bytes
+  std::multimap<uint32_t, size_t> busy;       // by last use
   for (uint32_t b : temps) {
     while (!busy.empty() && busy.begin()->first < lives[b].first) {
       const size_t slot = busy.begin()->second;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -13,7 +12,6 @@
 #include <vector>
 
 #include "ir/arena.h"
-#include "ir/array.h"
 #include "ir/evaluate.h"
 #include "ir/node.h"
 #include "ir/op.h"
@@ -109,8 +107,9 @@ Schedule make_schedule(UOp graph, const ScheduleOptions& options) {
   KernelTable table(s);
   for (OrderedKernel& k : ordered.kernels) {
     const uint32_t number = table.number(k.ast);
-    KernelCall call{number,    s.kernels[number].root, std::move(k.name), std::move(k.arguments),
-                    k.written, {},                     std::move(k.waits_for)};
+    KernelCall call{
+        number, s.kernels[number].root, std::move(k.name), std::move(k.arguments), k.written,
+        {},     std::move(k.waits_for)};
     for (UOp bind : k.variables) {
       call.variables.push_back({std::string(bind.src(0).name()), value_of(bind.src(1))});
     }

@@ -26,9 +26,9 @@ struct ScheduledBuffer {
   };
   Kind kind;
   DType dtype;
-  int64_t size;                // elements: of a symbolic size, as many as it has in this schedule
+  int64_t size;  // elements: of a symbolic size, as many as it has in this schedule
   std::string device;
-  int64_t id = 0;              // kInput
+  int64_t id = 0;                // kInput
   std::vector<uint64_t> data{};  // kTable: canonical bits of every element
   // Where the memory comes from: buffers of one slot share an allocation, one after the other. An
   // output in the slot of an input takes over its memory.
@@ -43,11 +43,11 @@ struct BoundVariable {
 
 // One kernel on its arguments.
 struct KernelCall {
-  uint32_t kernel;                  // in Schedule::kernels
-  UOp ast;                          // its root: a SINK, legal as a kernel
-  std::string name;                 // what it does, for people: "r_16_4", "e_256"
-  std::vector<uint32_t> arguments;  // DEFINE_GLOBAL i is buffers[arguments[i]]
-  size_t written = 0;               // arguments [0, written) are written
+  uint32_t kernel;                       // in Schedule::kernels
+  UOp ast;                               // its root: a SINK, legal as a kernel
+  std::string name;                      // what it does, for people: "r_16_4", "e_256"
+  std::vector<uint32_t> arguments;       // DEFINE_GLOBAL i is buffers[arguments[i]]
+  size_t written = 0;                    // arguments [0, written) are written
   std::vector<BoundVariable> variables;  // those that it reads
   std::vector<uint32_t> waits_for;       // earlier calls that must have run
 };
@@ -76,10 +76,10 @@ struct KernelLimits {
 
 struct ScheduleOptions {
   KernelLimits limits{};
-  std::string device{};          // of memory that is made; else that of the graph's first BUFFER
-  std::vector<int64_t> dying{};  // ids of BUFFERs that nobody reads after the schedule
+  std::string device{};           // of memory that is made; else that of the graph's first BUFFER
+  std::vector<int64_t> dying{};   // ids of BUFFERs that nobody reads after the schedule
   std::vector<int64_t> tables{};  // ids of BUFFERs whose content is made with the schedule
-  Trace* trace = nullptr;      // every phase is added to it
+  Trace* trace = nullptr;         // every phase is added to it
 };
 
 // `sink` is a legal tensor graph, a SINK of what is to exist in memory:

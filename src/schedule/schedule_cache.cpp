@@ -7,7 +7,6 @@
 #include <list>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -41,9 +40,9 @@ Hash128 key_of(Hash128 h, const ScheduleOptions& o) {
 
 // Graphs that differ in their scalars. The second one to come makes those that differ parameters.
 struct Family {
-  std::vector<uint64_t> first;   // scalars of the first graph
-  std::vector<size_t> varying;   // places where others had another one
-  GeneralSchedule general;       // with these as parameters; none at first
+  std::vector<uint64_t> first;  // scalars of the first graph
+  std::vector<size_t> varying;  // places where others had another one
+  GeneralSchedule general;      // with these as parameters; none at first
 };
 
 class Cache {
@@ -97,8 +96,8 @@ class Cache {
     const std::lock_guard lock(mutex_);
     const size_t bytes = schedule->bytes();
     order_.push_front(key);
-    const auto [at, is_new] = entries_.try_emplace(key, Entry{std::move(schedule), bytes,
-                                                              order_.begin()});
+    const auto [at, is_new] =
+        entries_.try_emplace(key, Entry{std::move(schedule), bytes, order_.begin()});
     if (!is_new) {  // another thread made it meanwhile
       order_.pop_front();
       return;

@@ -14,8 +14,8 @@ namespace weft {
 // with its BUFFERs numbered as the caller numbered them (so that the same program gives the same
 // key on other memory), which of them die, the device and the limits. Thread-safe; the least
 // recently used ones go when there are many.
-// A graph that differs from an earlier one in its scalars alone gets a schedule that reads those from
-// memory, and so does every further one: a new learning rate is a lookup.
+// A graph that differs from an earlier one in its scalars alone gets a schedule that reads those
+// from memory, and so does every further one: a new learning rate is a lookup.
 std::shared_ptr<const Schedule> cached_schedule(UOp sink, const ScheduleOptions& options = {});
 
 struct ScheduleCacheCounts {

@@ -1,4 +1,5 @@
-// What schedules promise beside right results: order, memory, limits, equal kernels, symbolic sizes.
+// What schedules promise beside right results: order, memory, limits, equal kernels, symbolic
+// sizes.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -222,7 +223,8 @@ TEST_F(ScheduleTest, ThirtyAxesAreRight) {
   std::vector<int64_t> order(30);
   for (size_t i = 0; i < 30; i++) order[i] = int64_t((i * 7) % 30);
   const UOp x = permute(reshape(memory(16, 1), sizes), order);
-  const UOp root = sink(contiguous(x * number(3)), contiguous(reduce_axis(Op::ADD, x, Axes{5, 23})));
+  const UOp root =
+      sink(contiguous(x * number(3)), contiguous(reduce_axis(Op::ADD, x, Axes{5, 23})));
   expect_right(root, make_schedule(root));
 }
 

@@ -205,7 +205,7 @@ class RandomTensorGraph {
     if (size == 0) return x;
     const int64_t offset = c_.between(0, size - 1);
     const int64_t stride = c_.between(-3, 3);
-    const int64_t room = stride > 0 ? (size - 1 - offset) / stride + 1
+    const int64_t room = stride > 0   ? (size - 1 - offset) / stride + 1
                          : stride < 0 ? offset / -stride + 1
                                       : 3;
     return strided_view(x, Sizes{c_.between(1, room)}, Sizes{stride}, offset);

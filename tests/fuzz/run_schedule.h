@@ -18,7 +18,6 @@
 
 namespace weft::test {
 
-
 // The outputs after all calls. Buffers of one slot share their memory, so a wrong plan shows.
 inline std::vector<Array> run_schedule(const Schedule& s, const std::map<int64_t, Array>& inputs) {
   std::vector<std::vector<uint64_t>> slots(s.slot_count);

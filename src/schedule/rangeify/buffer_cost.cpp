@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <span>
-#include <vector>
 
 #include "ir/node.h"
 #include "ir/op.h"

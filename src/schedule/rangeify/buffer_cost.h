@@ -12,11 +12,11 @@ namespace weft {
 
 // Costs, in units of one addition on a value that is at hand.
 namespace cost {
-inline constexpr double kReadByte = 1;       // from cache more often than from memory
-inline constexpr double kWriteByte = 4;      // written, and brought in first
-inline constexpr double kKernel = 20'000;    // to launch one more
-inline constexpr double kDivision = 4;       // also square roots
-inline constexpr double kFunction = 8;       // exp, log, sin, ...
+inline constexpr double kReadByte = 1;     // from cache more often than from memory
+inline constexpr double kWriteByte = 4;    // written, and brought in first
+inline constexpr double kKernel = 20'000;  // to launch one more
+inline constexpr double kDivision = 4;     // also square roots
+inline constexpr double kFunction = 8;     // exp, log, sin, ...
 inline constexpr double kIntegerDivision = 8;
 // A reduction that is computed once per outer iteration of a kernel leaves the kernel as many
 // iterations to run in parallel as there are of those. With fewer than these it is stored, unless

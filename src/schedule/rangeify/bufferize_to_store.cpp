@@ -1,7 +1,6 @@
 // BUFFERIZE -> DEFINE_GLOBAL or DEFINE_LOCAL, STORE, END.
 #include "schedule/rangeify/bufferize_to_store.h"
 
-#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -10,11 +9,9 @@
 #include "ir/dim.h"
 #include "ir/node.h"
 #include "ir/op.h"
-#include "ir/place.h"
 #include "ir/shape.h"
 #include "ir/walk.h"
 #include "schedule/rangeify/index_math.h"
-#include "schedule/rangeify/stored_values.h"
 
 namespace weft {
 namespace {
@@ -38,8 +35,7 @@ class Storer {
     if (n.is(Op::STORE) && n.src(0).is(Op::INDEX) && srcs[0].is(Op::LOAD)) {
       srcs[0] = srcs[0].src(0);  // a target is the place, not what it holds
     }
-    return n.is(Op::AFTER) ? arena_.with_srcs(n, srcs, srcs[0].dtype())
-                           : arena_.with_srcs(n, srcs);
+    return n.is(Op::AFTER) ? arena_.with_srcs(n, srcs, srcs[0].dtype()) : arena_.with_srcs(n, srcs);
   }
 
   UOp stored(UOp n, std::span<const UOp> srcs) {
@@ -48,9 +44,8 @@ class Storer {
     UOp size = index_const(arena_, 1);
     for (const Dim d : shape) size = index_mul(arena_, size, d.as_uop(arena_));
     const bool is_local = n.space() == AddrSpace::kLocal;
-    const UOp memory = is_local
-                           ? define_local(arena_, value.dtype(), size, arena_.fresh_id())
-                           : define_global(arena_, value.dtype(), size, arena_.fresh_id());
+    const UOp memory = is_local ? define_local(arena_, value.dtype(), size, arena_.fresh_id())
+                                : define_global(arena_, value.dtype(), size, arena_.fresh_id());
     if (size.is_const() && size.const_int() == 0) return memory;  // nothing to do
     const UOp place = index(memory, simplify_index(flat_index(arena_, shape, srcs.subspan(1))));
     UOp effect = place.assign(value);

@@ -6,7 +6,6 @@
 #include <span>
 
 #include "ir/arena.h"
-#include "ir/bounds.h"
 #include "ir/build.h"
 #include "ir/dim.h"
 #include "ir/node.h"

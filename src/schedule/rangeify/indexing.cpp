@@ -1,7 +1,6 @@
 // Range assignment, from users to sources.
 #include "schedule/rangeify/indexing.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -123,8 +122,8 @@ class Assignment {
     const Demand& d = demand(n);
     const bool is_inside_loop = !ranges_of(n).empty();
     const Root& root = roots_[d.root];
-    const bool is_full = root.statements >= c_.limits().statements ||
-                         root.buffers + 4 > c_.limits().buffers;
+    const bool is_full =
+        root.statements >= c_.limits().statements || root.buffers + 4 > c_.limits().buffers;
     if (is_full && !is_inside_loop) return visit_stored(n, Storing::kMust);
     if (d.differs) return visit_stored(n, Storing::kMay);
     assign(n, d.at, d.root, Storing::kNever);

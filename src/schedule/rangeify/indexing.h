@@ -61,9 +61,7 @@ class IndexingContext {
   bool has(UOp n) const { return slots_.has(n); }
   const Assigned& operator[](UOp n) const { return assigned_[slots_.number(n) - 1]; }
   Assigned& at(UOp n);  // made at first use
-  const Edge& edge(UOp n, size_t source) const {
-    return edges_[(*this)[n].first_edge + source];
-  }
+  const Edge& edge(UOp n, size_t source) const { return edges_[(*this)[n].first_edge + source]; }
   void add_edge(const Edge& edge) { edges_.push_back(edge); }
   uint32_t edge_count() const { return uint32_t(edges_.size()); }
 
@@ -95,8 +93,8 @@ class IndexingContext {
   };
   std::unordered_map<IndexList, TupleId, TupleHash> tuple_ids_;
   std::vector<const IndexList*> tuples_;
-  std::map<std::pair<size_t, UOp>, UOp, bool (*)(const std::pair<size_t, UOp>&,
-                                                  const std::pair<size_t, UOp>&)>
+  std::map<std::pair<size_t, UOp>, UOp,
+           bool (*)(const std::pair<size_t, UOp>&, const std::pair<size_t, UOp>&)>
       axes_{[](const auto& a, const auto& b) {
         return std::pair(a.first, a.second.id()) < std::pair(b.first, b.second.id());
       }};

@@ -17,6 +17,7 @@
 #include "schedule/rangeify/levels.h"
 #include "schedule/rangeify/stored_values.h"
 #include "schedule/rangeify/substitute_ranges.h"
+#include "schedule/schedule.h"
 
 namespace weft {
 namespace {
@@ -37,7 +38,7 @@ struct State {
   size_t statements = 0, own_statements = 0;  // of its kernel so far; counting every value once
   std::vector<UOp> inputs;
   uint32_t last_inlined = 0;  // 1 + the value put into it last
-  std::vector<UOp> outer;  // the smallest set of loops around a reduction that runs inside
+  std::vector<UOp> outer;     // the smallest set of loops around a reduction that runs inside
 };
 
 std::vector<UOp> loops_of(std::span<const UOp> ranges) {
@@ -157,7 +158,8 @@ class Inliner {
     State& s = states_[user];
     const std::vector<UOp> loops = loops_of(values_[user].ranges());
     if (!is_subset(around, loops) || around.size() == loops.size()) return;
-    if (s.outer.empty() || around.size() < s.outer.size()) s.outer.assign(around.begin(), around.end());
+    if (s.outer.empty() || around.size() < s.outer.size())
+      s.outer.assign(around.begin(), around.end());
   }
 
   // How often a use computes the value, if it is put there.
@@ -228,8 +230,8 @@ class Inliner {
   // The same element, used by two values that will share a kernel, is computed once.
   bool shares_kernel_with_earlier(uint32_t i, size_t k) const {
     const std::vector<Use>& uses = states_[i].uses;
-    for (size_t e = k; e-- > 0 && uses[e].read == uses[k].read;) {
-      const uint32_t a = uses[e].user, b = uses[k].user;
+    for (size_t e = k; e > 0 && uses[e - 1].read == uses[k].read; e--) {
+      const uint32_t a = uses[e - 1].user, b = uses[k].user;
       if (levels_.of[a] == levels_.of[b] && has_same_loops(values_[a], values_[b])) return true;
     }
     return false;

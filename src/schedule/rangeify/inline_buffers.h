@@ -6,8 +6,8 @@
 
 namespace weft {
 
-// The rangeified graph with the values that are cheaper to compute again put into their users. Every
-// BUFFERIZE that is left is CONTIGUOUS: it is stored.
+// The rangeified graph with the values that are cheaper to compute again put into their users.
+// Every BUFFERIZE that is left is CONTIGUOUS: it is stored.
 UOp inline_buffers(UOp sink, const KernelLimits& limits);
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <queue>
@@ -14,10 +15,9 @@
 #include "ir/arena.h"
 #include "ir/node.h"
 #include "ir/op.h"
-#include "ir/scope.h"
 #include "schedule/rangeify/buffer_cost.h"
-#include "schedule/rangeify/levels.h"
 #include "schedule/rangeify/stored_values.h"
+#include "schedule/schedule.h"
 
 namespace weft {
 namespace {
@@ -25,10 +25,10 @@ namespace {
 constexpr size_t kMostSearched = 4096;  // units looked at before two are said to depend
 
 struct Unit {
-  std::vector<uint32_t> writes;      // in values_
-  std::vector<uint32_t> needs;       // units whose memory it reads
-  std::vector<UOp> reads;            // INDEX nodes
-  std::vector<UOp> memories;         // that it reads or writes, as versions
+  std::vector<uint32_t> writes;  // in values_
+  std::vector<uint32_t> needs;   // units whose memory it reads
+  std::vector<UOp> reads;        // INDEX nodes
+  std::vector<UOp> memories;     // that it reads or writes, as versions
   std::vector<UOp> reductions;
   size_t statements = 0;
   bool has_contraction = false;
@@ -367,8 +367,7 @@ class Grouping {
     size_t memories = a.memories.size();
     bool shares_memory = false;
     for (UOp m : b.memories) {
-      const bool is_shared =
-          std::find(a.memories.begin(), a.memories.end(), m) != a.memories.end();
+      const bool is_shared = std::find(a.memories.begin(), a.memories.end(), m) != a.memories.end();
       memories += is_shared ? 0 : 1;
       shares_memory = shares_memory || is_shared;
     }

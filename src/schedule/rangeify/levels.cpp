@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "ir/arena.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "schedule/rangeify/stored_values.h"
+#include "schedule/schedule.h"
 
 namespace weft {
 namespace {

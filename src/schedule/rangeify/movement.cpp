@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
 
 #include "ir/arena.h"
 #include "ir/build.h"
@@ -114,12 +113,12 @@ IndexList move_pad(Step& s, const IndexList& at) {
     }
     if (has_after) {
       const UOp end = simplify_index(index_add(s.arena, before, size));
-      s.access.gate = index_and(s.arena, s.access.gate,
-                                s.arena.make(Op::CMPLT, dtypes::bool_, {at[i], end}));
+      s.access.gate =
+          index_and(s.arena, s.access.gate, s.arena.make(Op::CMPLT, dtypes::bool_, {at[i], end}));
     }
-    result[i] = !has_before ? at[i]
-                            : simplify_index(index_add(s.arena, at[i],
-                                                       index_mul(s.arena, before, minus)));
+    result[i] = !has_before
+                    ? at[i]
+                    : simplify_index(index_add(s.arena, at[i], index_mul(s.arena, before, minus)));
   }
   return result;
 }

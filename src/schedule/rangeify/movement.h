@@ -10,10 +10,10 @@ namespace weft {
 
 // One element of a view, as an element of what it is a view of.
 struct Access {
-  UOp base;               // no movement op
-  IndexList at;             // one index per axis of base
-  UOp gate;               // where it is false the element is 0; null: nowhere
-  bool repeats = false;   // an EXPAND on the way reads elements more than once
+  UOp base;              // no movement op
+  IndexList at;          // one index per axis of base
+  UOp gate;              // where it is false the element is 0; null: nowhere
+  bool repeats = false;  // an EXPAND on the way reads elements more than once
 };
 
 // The element `at` of n, followed through the movement ops on top of n's base. A register has no

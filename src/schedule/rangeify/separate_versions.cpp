@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "ir/arena.h"
-#include "ir/build.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/place.h"
@@ -18,8 +17,8 @@ namespace {
 
 class Separation {
  public:
-  Separation(Arena& arena, size_t writes) : arena_(arena), writes_(writes), done_(arena),
-                                            written_(arena), kept_(arena) {}
+  Separation(Arena& arena, size_t writes)
+      : arena_(arena), writes_(writes), done_(arena), written_(arena), kept_(arena) {}
 
   UOp run(UOp sink) {
     for (UOp s : sink.srcs()) kept_.put_number(place_of(s).version, 1);
@@ -85,6 +84,8 @@ class Separation {
 
 }  // namespace
 
-UOp separate_versions(UOp sink, size_t writes) { return Separation(sink.arena(), writes).run(sink); }
+UOp separate_versions(UOp sink, size_t writes) {
+  return Separation(sink.arena(), writes).run(sink);
+}
 
 }  // namespace weft

@@ -44,8 +44,13 @@ std::string name_of_kernel(UOp ast) {
 class Splitter {
  public:
   Splitter(UOp sink, const std::vector<KernelUnit>& kernels, const std::string& device)
-      : sink_(sink), arena_(sink.arena()), kernels_(kernels), device_(device),
-        kernel_of_(arena_), made_(arena_), memories_(arena_) {
+      : sink_(sink),
+        arena_(sink.arena()),
+        kernels_(kernels),
+        device_(device),
+        kernel_of_(arena_),
+        made_(arena_),
+        memories_(arena_) {
     for (size_t k = 0; k < kernels.size(); k++) {
       for (const StoredValue& w : kernels[k]) kernel_of_.put_number(w.node, k + 1);
     }
@@ -68,13 +73,11 @@ class Splitter {
       effects.push_back(w.node);
     }
     std::vector<UOp> memories, variables;
-    const UOp ast =
-        split_store(sink(arena_, effects), kernel_of_, k, memories, variables);
+    const UOp ast = split_store(sink(arena_, effects), kernel_of_, k, memories, variables);
     std::vector<UOp> srcs{ast};
     for (UOp m : memories) srcs.push_back(memory_after(m));
     srcs.insert(srcs.end(), variables.begin(), variables.end());
-    const UOp kernel =
-        arena_.make(Op::KERNEL, dtypes::void_, srcs, Arg::name(name_of_kernel(ast)));
+    const UOp kernel = arena_.make(Op::KERNEL, dtypes::void_, srcs, Arg::name(name_of_kernel(ast)));
     for (UOp effect : effects) made_.put(effect, kernel);
   }
 

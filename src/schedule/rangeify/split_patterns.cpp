@@ -11,12 +11,10 @@
 #include <vector>
 
 #include "ir/arena.h"
-#include "ir/bounds.h"
 #include "ir/build.h"
 #include "ir/dim.h"
 #include "ir/node.h"
 #include "ir/op.h"
-#include "ir/place.h"
 #include "ir/scalar.h"
 #include "ir/scope.h"
 #include "ir/walk.h"
@@ -46,14 +44,14 @@ UOp reduce_of_nothing(Match& m) {
 
 // A reduction of a value that its loop does not change: of integers, and by ops that do not count.
 UOp reduce_of_same(Match& m) {
-  constexpr OpSet kIdempotent = {Op::MAX, Op::MIN, Op::AND, Op::OR};
+  constexpr OpSet k_idempotent = {Op::MAX, Op::MIN, Op::AND, Op::OR};
   const UOp n = m.root();
   Arena& arena = m.arena();
   UOp value = n.src(0);
   std::vector<UOp> kept;
   for (UOp r : n.srcs().subspan(1)) {
     const bool is_fixed = r.is(Op::RANGE) && r.src(0).is_const() && !is_in_scope(r, value);
-    if (is_fixed && kIdempotent.has(n.arg_op())) continue;
+    if (is_fixed && k_idempotent.has(n.arg_op())) continue;
     if (is_fixed && n.arg_op() == Op::ADD && n.dtype().is_int()) {
       const uint64_t times = bits_of_int(n.dtype(), r.src(0).const_int());
       value = value * constant_bits(arena, n.dtype(), times);
@@ -226,6 +224,7 @@ UOp share_reduce_loops(UOp ast) {
             at->second.assign(own.begin(), own.end());
           } else {
             std::vector<std::pair<UOp, UOp>> pairs;
+            pairs.reserve(own.size());
             for (size_t i = 0; i < own.size(); i++) pairs.emplace_back(own[i], at->second[i]);
             result = substitute(result, pairs);
           }
@@ -273,8 +272,8 @@ UOp renumber_kernel(UOp ast, std::vector<UOp>& order) {
     if (n.is(Op::DEFINE_REG)) pairs.emplace_back(n, define_reg(arena, n.dtype(), registers++));
   }
   for (size_t i = 0; i < order.size(); i++) {
-    pairs.emplace_back(order[i], define_global(arena, order[i].dtype().pointee(), order[i].src(0),
-                                               int64_t(i)));
+    pairs.emplace_back(
+        order[i], define_global(arena, order[i].dtype().pointee(), order[i].src(0), int64_t(i)));
   }
   return substitute(ast, pairs);
 }

@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <optional>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -14,9 +15,7 @@
 #include "ir/build.h"
 #include "ir/node.h"
 #include "ir/op.h"
-#include "ir/scope.h"
 #include "ir/walk.h"
-#include "schedule/rangeify/index_math.h"
 #include "schedule/rangeify/stored_values.h"
 #include "schedule/rangeify/touched.h"
 #include "symbolic/linear.h"

@@ -18,10 +18,8 @@
 #include "ir/print.h"
 #include "ir/scope.h"
 #include "ir/shape.h"
-#include "ir/walk.h"
 #include "schedule/rangeify/index_math.h"
 #include "schedule/rangeify/indexing.h"
-#include "schedule/rangeify/movement.h"
 #include "schedule/rangeify/stored_values.h"
 
 namespace weft {
@@ -87,7 +85,8 @@ class Transform {
     const UOp memory = buffer(arena_, n.dtype(), size, c_.device(), arena_.fresh_id());
     if (size.is_const() && size.const_int() == 0) return memory;
     const UOp place = element(memory, n, c_.tuple(c_[n].at));
-    return after(memory, close(arena_.make(Op::STORE, dtypes::void_, {place, value}), c_.tuple(c_[n].at), {}));
+    return after(memory, close(arena_.make(Op::STORE, dtypes::void_, {place, value}),
+                               c_.tuple(c_[n].at), {}));
   }
 
   // INDEX of one element of the memory of n: of a BUFFER by its flat offset.

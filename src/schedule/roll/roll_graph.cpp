@@ -16,19 +16,19 @@
 #include "ir/dim.h"
 #include "ir/node.h"
 #include "ir/op.h"
-#include "ir/place.h"
 #include "ir/shape.h"
 #include "ir/walk.h"
 #include "schedule/rangeify/index_math.h"
 #include "schedule/rangeify/movement.h"
+#include "schedule/roll/progression.h"
 #include "schedule/roll/template_match.h"
 #include "symbolic/linear.h"
 
 namespace weft {
 namespace {
 
-constexpr size_t kLeastWrites = 4;   // fewer are left as they are
-constexpr size_t kLeastChain = 64;   // operations one after the other
+constexpr size_t kLeastWrites = 4;  // fewer are left as they are
+constexpr size_t kLeastChain = 64;  // operations one after the other
 constexpr size_t kLongestPeriod = 8;
 
 bool is_elementwise_step(UOp n) { return is_elementwise(n.op()) && !n.dtype().is_index(); }
@@ -211,8 +211,8 @@ class Roller {
       const Carried c = carried(initial, r);
       const Step body = best->body(r, c.inside, device_, tables_);
       const UOp held = arena_.make(Op::STORE, c.reg.dtype(), {c.inside, body.value});
-      const UOp value = arena_.make(Op::AFTER, c.reg.dtype(), {c.reg, arena_.make(
-          Op::END, dtypes::void_, {held, r})});
+      const UOp value = arena_.make(Op::AFTER, c.reg.dtype(),
+                                    {c.reg, arena_.make(Op::END, dtypes::void_, {held, r})});
       const UOp top = spine[best_end];
       replaced.emplace_back(top, shaped(value, top));
       start = best_end + 1;

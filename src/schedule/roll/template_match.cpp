@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -161,6 +162,7 @@ bool StepTemplate::is_regular() const {
 
 Step StepTemplate::body(UOp loop, UOp carried, const std::string& device, Tables& tables) const {
   std::vector<UOp> constants;
+  constants.reserve(sequences_.size());
   for (size_t i = 0; i < sequences_.size(); i++) {
     constants.push_back(sequence_of(sequences_[i], types_[i], loop, device, tables));
   }
@@ -171,6 +173,7 @@ Step StepTemplate::body(UOp loop, UOp carried, const std::string& device, Tables
   std::vector<UOp> built(inner_.size());
   for (const uint32_t i : order) {
     std::vector<UOp> srcs;
+    srcs.reserve(inner_[i].edges.size());
     for (size_t s = 0; s < inner_[i].edges.size(); s++) {
       srcs.push_back(source(inner_[i].edges[s], inner_[i].node.src(s), built, constants, carried));
     }
