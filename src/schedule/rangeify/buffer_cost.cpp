@@ -69,6 +69,7 @@ Work work_of(const StoredValue& stored) {
     } else if (n.is(Op::REDUCE)) {
       w.statements++;
       w.has_reduction = true;
+      w.reductions++;
       w.has_contraction = w.has_contraction || is_contraction(n);
       w.operations += repeats(n.src(0), stored.ranges());
     } else if (is_elementwise(n.op())) {

@@ -35,6 +35,7 @@ struct Work {
   double bytes = 0;       // read
   size_t statements = 0;
   size_t reads = 0;
+  size_t reductions = 0;
   bool has_reduction = false;
   bool has_contraction = false;  // a reduction that reads something once for many outputs
   double total() const { return operations + bytes * cost::kReadByte; }

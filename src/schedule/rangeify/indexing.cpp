@@ -60,6 +60,7 @@ namespace {
 struct Root {
   size_t statements = 0;
   size_t buffers = 0;
+  size_t reductions = 0;
 };
 
 // What users have asked of a node so far.
@@ -96,9 +97,9 @@ class Assignment {
     Access to = follow_views(n.src(0), c_.tuple(at));
     while (to.base.is(Op::BITCAST)) {
       Access below = follow_views(to.base.src(0), to.at);
-      to.base = below.base, to.at = std::move(below.at);
+      to.base = below.base, to.at = std::move(below.at), to.flat = below.flat;
     }
-    c_.add_edge({to.base, {}, c_.keep(std::move(to.at))});
+    c_.add_edge({to.base, {}, to.flat, c_.keep(std::move(to.at))});
     for (size_t i = 1; i < n.src_count(); i++) ask(n, i, at, root);
   }
 
@@ -113,7 +114,7 @@ class Assignment {
       if (is_value) {
         ask_for(s, d.at, d.root);
       } else {
-        c_.add_edge({s, {}, d.at});
+        c_.add_edge({s, {}, {}, d.at});
       }
     }
   }
@@ -124,7 +125,9 @@ class Assignment {
     const Root& root = roots_[d.root];
     const bool is_full =
         root.statements >= c_.limits().statements || root.buffers + 4 > c_.limits().buffers;
-    if (is_full && !is_inside_loop) return visit_stored(n, Storing::kMust);
+    const bool has_reductions =
+        n.is(Op::REDUCE_AXIS) && root.reductions >= c_.limits().accumulators;
+    if ((is_full || has_reductions) && !is_inside_loop) return visit_stored(n, Storing::kMust);
     if (d.differs) return visit_stored(n, Storing::kMay);
     assign(n, d.at, d.root, Storing::kNever);
   }
@@ -138,6 +141,7 @@ class Assignment {
     a.at = at;
     a.storing = storing;
     roots_[root].statements++;
+    roots_[root].reductions += n.is(Op::REDUCE_AXIS) ? 1 : 0;
     if (n.is(Op::REDUCE_AXIS)) {
       const Shape shape = shape_of(n.src(0));
       IndexList below = c_.tuple(at), reduced;
@@ -166,11 +170,11 @@ class Assignment {
   }
 
   void ask_for(UOp source, TupleId at, uint32_t root) {
-    Edge edge{source, {}, at};
+    Edge edge{source, {}, {}, at};
     bool repeats = false;
     if (is_movement(source.op()) || source.is(Op::DETACH)) {
       Access access = follow_views(source, c_.tuple(at));
-      edge = {access.base, access.gate, c_.keep(std::move(access.at))};
+      edge = {access.base, access.gate, access.flat, c_.keep(std::move(access.at))};
       repeats = access.repeats;
     }
     const UOp base = edge.base;

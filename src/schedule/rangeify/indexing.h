@@ -42,6 +42,7 @@ struct Assigned {
 struct Edge {
   UOp base;
   UOp gate;
+  UOp flat;
   TupleId at = 0;
 };
 

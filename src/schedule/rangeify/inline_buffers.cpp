@@ -36,6 +36,7 @@ struct State {
   std::vector<Use> uses;
   bool is_stored = false;
   size_t statements = 0, own_statements = 0;  // of its kernel so far; counting every value once
+  size_t reductions = 0;
   std::vector<UOp> inputs;
   uint32_t last_inlined = 0;  // 1 + the value put into it last
   std::vector<UOp> outer;     // the smallest set of loops around a reduction that runs inside
@@ -122,7 +123,10 @@ class Inliner {
     State& s = states_[user];
     size_t statements = 0;
     visit_computation(roots, [&](UOp n) {
-      if (n.is(Op::REDUCE)) note_loops_around(n, user);
+      if (n.is(Op::REDUCE)) {
+        note_loops_around(n, user);
+        s.reductions++;
+      }
       if (!is_read(n)) {
         statements++;
         return;
@@ -250,6 +254,7 @@ class Inliner {
     const size_t grown = s.statements + count * work.statements;
     if (grown > 2 * limits_.statements) return true;
     if (s.inputs.size() + work.reads > limits_.buffers) return true;
+    if (work.has_reduction && s.reductions + work.reductions > limits_.accumulators) return true;
     return grown > cost::kFreeGrowth &&
            grown > cost::kMostGrowth * (s.own_statements + work.statements);
   }

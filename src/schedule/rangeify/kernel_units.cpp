@@ -372,6 +372,7 @@ class Grouping {
       shares_memory = shares_memory || is_shared;
     }
     if (memories > limits_.buffers) return false;
+    if (a.writes.size() + b.writes.size() > limits_.writes) return false;
     if (a.reductions.empty() != b.reductions.empty()) return false;
     if (!a.reductions.empty()) {
       if (!shares_memory || a.has_contraction || b.has_contraction) return false;

@@ -23,6 +23,8 @@ struct Step {
   UOp n;     // the movement op
   Shape in;  // the shape of its source
   Access& access;
+  bool divides = false;  // an index was cut into those of several axes
+  UOp view_offset{};     // of a VIEW: the offset that was cut
 };
 using Move = IndexList (*)(Step& s, const IndexList& at);
 
@@ -37,6 +39,7 @@ void reshape_run(Step& s, Shape in, Shape out, std::span<const UOp> at, std::spa
     result[0] = simplify_index(flat);
     return;
   }
+  s.divides = true;
   const IndexList parts = unflatten(s.arena, in, flat);
   for (size_t i = 0; i < parts.size(); i++) result[i] = parts[i];
 }
@@ -139,7 +142,9 @@ IndexList move_view(Step& s, const IndexList& at) {
   for (size_t i = 0; i < at.size(); i++) {
     flat = index_add(s.arena, flat, index_mul(s.arena, at[i], s.n.src(1 + at.size() + i)));
   }
-  return unflatten(s.arena, s.in, simplify_index(flat));
+  flat = simplify_index(flat);
+  if (s.in.size() > 1) s.view_offset = flat;
+  return unflatten(s.arena, s.in, flat);
 }
 
 IndexList move_nothing(Step&, const IndexList& at) { return at; }
@@ -161,12 +166,18 @@ constexpr auto kMoves = moves();
 }  // namespace
 
 Access follow_views(UOp n, std::span<const UOp> at) {
-  Access access{n, IndexList(at.begin(), at.end()), {}, false};
+  Access access{n, IndexList(at.begin(), at.end()), {}, {}, false};
   Arena& arena = n.arena();
   while (const Move move = kMoves[size_t(access.base.op())]) {
     Step step{arena, access.base, shape_of(access.base.src(0)), access};
-    access.at = move(step, access.at);
+    const IndexList before = std::move(access.at);
+    access.at = move(step, before);
     access.base = access.base.src(0);
+    access.flat = {};
+    // Row-major order is the same before and after a reshape.
+    if (kMoves[size_t(access.base.op())] != nullptr) continue;
+    if (step.divides) access.flat = simplify_index(flat_index(arena, shape_of(step.n), before));
+    if (step.view_offset) access.flat = step.view_offset;
   }
   if (access.base.is(Op::AFTER) && is_register(access.base)) {
     access.at.assign(at.begin(), at.end());

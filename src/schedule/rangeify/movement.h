@@ -13,6 +13,7 @@ struct Access {
   UOp base;              // no movement op
   IndexList at;          // one index per axis of base
   UOp gate;              // where it is false the element is 0; null: nowhere
+  UOp flat;              // the same element counted in row-major order, where that is simpler
   bool repeats = false;  // an EXPAND on the way reads elements more than once
 };
 

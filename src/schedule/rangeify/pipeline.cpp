@@ -8,6 +8,7 @@
 #include "rewrite/graph_rewrite.h"
 #include "rewrite/trace.h"
 #include "schedule/rangeify/bufferize_to_store.h"
+#include "schedule/rangeify/fit_buffers.h"
 #include "schedule/rangeify/indexing.h"
 #include "schedule/rangeify/inline_buffers.h"
 #include "schedule/rangeify/kernel_units.h"
@@ -33,6 +34,7 @@ UOp run_rangeify_pipeline(UOp sink, const KernelLimits& limits, const std::strin
   sink = transform_to_ranges(sink, context);
   sink = graph_rewrite(sink, bufferize_rules(), {.trace = trace, .pass = "bufferize"});
   sink = inline_buffers(sink, limits);
+  sink = fit_buffers(sink, limits.buffers - 1);
   sink = simplify(sink, trace);
   if (!has_writes) return sink;
   sink = order_writes(sink);

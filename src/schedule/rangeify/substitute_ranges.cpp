@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "ir/arena.h"
@@ -14,6 +15,24 @@
 #include "schedule/rangeify/index_math.h"
 
 namespace weft {
+namespace {
+
+// AFTER(register, ranges...) stands in these loops: in those of the indices that replace them.
+void name_loops(std::vector<UOp>& srcs) {
+  std::vector<UOp> named;
+  for (UOp s : srcs) {
+    if (!s.dtype().is_index() || s.is(Op::RANGE)) {
+      named.push_back(s);
+      continue;
+    }
+    for (UOp r : ranges_of(s)) {
+      if (std::find(named.begin(), named.end(), r) == named.end()) named.push_back(r);
+    }
+  }
+  srcs = std::move(named);
+}
+
+}  // namespace
 
 UOp substitute_ranges(UOp value, std::span<const UOp> ranges, std::span<const UOp> at) {
   Arena& arena = value.arena();
@@ -46,6 +65,7 @@ UOp substitute_ranges(UOp value, std::span<const UOp> ranges, std::span<const UO
         if (n.is(Op::INDEX)) {
           for (size_t i = 1; i < srcs.size(); i++) srcs[i] = simplify_index(srcs[i]);
         }
+        if (n.is(Op::AFTER)) name_loops(srcs);
         done.put(n, arena.with_srcs(n, srcs));
       });
   return done.get(value);

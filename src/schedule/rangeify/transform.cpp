@@ -84,17 +84,17 @@ class Transform {
     for (const Dim d : shape_of(n)) size = index_mul(arena_, size, d.as_uop(arena_));
     const UOp memory = buffer(arena_, n.dtype(), size, c_.device(), arena_.fresh_id());
     if (size.is_const() && size.const_int() == 0) return memory;
-    const UOp place = element(memory, n, c_.tuple(c_[n].at));
+    const UOp place = element(memory, n, c_.tuple(c_[n].at), {});
     return after(memory, close(arena_.make(Op::STORE, dtypes::void_, {place, value}),
                                c_.tuple(c_[n].at), {}));
   }
 
   // INDEX of one element of the memory of n: of a BUFFER by its flat offset.
-  UOp element(UOp memory, UOp n, const IndexList& at) {
+  UOp element(UOp memory, UOp n, const IndexList& at, UOp flat) {
     if (!memory_of(memory).is(Op::BUFFER)) {
       return arena_.make(Op::INDEX, memory.dtype(), with_first(memory, at));
     }
-    const UOp flat = simplify_index(flat_index(arena_, shape_of(n), at));
+    if (!flat) flat = simplify_index(flat_index(arena_, shape_of(n), at));
     return arena_.make(Op::INDEX, memory.dtype(), {memory, flat});
   }
 
@@ -102,7 +102,7 @@ class Transform {
     if (!c_.has(n)) return {};
     if (!n.dtype().is_void()) return lower_register_store(n);
     const Edge& to = c_.edge(n, 0);
-    const UOp target = element(lowered_.get(to.base), to.base, c_.tuple(to.at));
+    const UOp target = element(lowered_.get(to.base), to.base, c_.tuple(to.at), to.flat);
     UOp value = read(c_.edge(n, 1));
     if (value.dtype() != to.base.dtype()) value = bitcast(value, to.base.dtype());
     std::vector<UOp> srcs{target, value};
@@ -197,7 +197,7 @@ class Transform {
       IndexList at = below.is(Op::BUFFERIZE) ? outer_loops(access.base) : IndexList();
       const IndexList& own = c_.tuple(access.at);
       at.insert(at.end(), own.begin(), own.end());
-      value = element(below, access.base, at);
+      value = element(below, access.base, at, access.flat);
     }
     if (!access.gate) return value;
     return where(access.gate, value, constant_bits(arena_, value.dtype(), 0));

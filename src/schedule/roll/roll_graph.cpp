@@ -117,39 +117,39 @@ class Roller {
   // With a register, all steps run for one element of the writes, then for the next: right where
   // writes of different steps touch different elements, or have one element each.
   bool is_any_order_right(const StepTemplate& run, UOp first, UOp second) {
-    const std::optional<LinearSum> a = offset_of(first), b = offset_of(second);
-    if (!a || !b) return false;
+    IndexList at;
+    for (const Dim d : shape_of(first)) {
+      at.push_back(d.is(1) ? index_const(arena_, 0) : range(arena_, d, arena_.fresh_id()));
+    }
+    const std::optional<LinearSum> a = offset_of(first, at), b = offset_of(second, at);
+    if (!a || !b || a->terms.size() != b->terms.size()) return false;
     int64_t reach = 1;
-    for (const Term& t : a->terms) {
+    for (size_t i = 0; i < a->terms.size(); i++) {
+      const Term &t = a->terms[i], &u = b->terms[i];
+      if (t.base != u.base || t.coefficient != u.coefficient) return false;
       if (!t.base.is(Op::RANGE) || !t.base.src(0).is_const()) return false;
       reach += std::abs(t.coefficient) * (t.base.src(0).const_int() - 1);
     }
     return reach == 1 || (run.is_regular() && std::abs(b->constant - a->constant) >= reach);
   }
-  std::optional<LinearSum> offset_of(UOp target) {
-    IndexList at;
-    for (const Dim d : shape_of(target)) {
-      at.push_back(d.is(1) ? index_const(arena_, 0) : range(arena_, d, arena_.fresh_id()));
-    }
+  static std::optional<LinearSum> offset_of(UOp target, const IndexList& at) {
     const Access to = follow_views(target, at);
-    return linear_sum(simplify_index(flat_index(arena_, shape_of(to.base), to.at)));
+    Arena& arena = target.arena();
+    if (to.flat) return linear_sum(to.flat);
+    return linear_sum(simplify_index(flat_index(arena, shape_of(to.base), to.at)));
   }
 
   // ---- arithmetic
 
-  struct Use {
-    UOp user;
-    size_t count = 0;
-  };
-
   UOp roll_chains(UOp sink, std::span<const UOp> order) {
-    NodeMap depths(arena_), uses(arena_), seen(arena_);
+    NodeMap depths(arena_), uses(arena_), users(arena_), seen(arena_);
     bool is_any = false;
     for (UOp n : order) {
       uint64_t depth = 0;
       for (UOp s : n.srcs()) {
         depth = std::max(depth, depths.number(s));
         uses.put_number(s, uses.number(s) + 1);
+        users.put(s, n);
       }
       if (!is_elementwise_step(n)) continue;
       depths.put_number(n, depth + 1);
@@ -162,7 +162,10 @@ class Roller {
       if (depths.number(top) < kLeastChain || seen.has(top)) continue;
       std::vector<UOp> spine = spine_of(top, depths, uses, seen);
       std::reverse(spine.begin(), spine.end());
-      roll_spine(spine, replaced);
+      const auto is_written = [&](UOp n) {
+        return uses.number(n) == 1 && is_stored_by(users.get(n), n);
+      };
+      roll_spine(spine, is_written, replaced);
     }
     return replaced.empty() ? sink : substitute(sink, replaced);
   }
@@ -183,8 +186,15 @@ class Roller {
     return spine;
   }
 
-  // Steps of `period` operations each, as many as match.
-  void roll_spine(std::span<const UOp> spine, std::vector<std::pair<UOp, UOp>>& replaced) {
+  static bool is_stored_by(UOp user, UOp value) {
+    return user.is(Op::CONTIGUOUS) || (user.is(Op::STORE) && user.src(1) == value);
+  }
+
+  // Steps of `period` operations each, as many as match. A loop with a register cannot be computed
+  // again at other indices: its result is stored, if what it is used by does not do that.
+  template <class IsWritten>
+  void roll_spine(std::span<const UOp> spine, const IsWritten& is_written,
+                  std::vector<std::pair<UOp, UOp>>& replaced) {
     for (size_t start = 0; start + kLeastChain <= spine.size();) {
       std::optional<StepTemplate> best;
       size_t best_end = 0;
@@ -214,7 +224,9 @@ class Roller {
       const UOp value = arena_.make(Op::AFTER, c.reg.dtype(),
                                     {c.reg, arena_.make(Op::END, dtypes::void_, {held, r})});
       const UOp top = spine[best_end];
-      replaced.emplace_back(top, shaped(value, top));
+      UOp result = shaped(value, top);
+      if (!is_written(top)) result = arena_.make(Op::CONTIGUOUS, result.dtype(), {result});
+      replaced.emplace_back(top, result);
       start = best_end + 1;
     }
   }

@@ -1,0 +1,114 @@
+// From the leaves up: where the memories under a node are too many, its largest source is stored.
+#include "schedule/rangeify/fit_buffers.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "ir/arena.h"
+#include "ir/build.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/place.h"
+#include "ir/scope.h"
+#include "ir/walk.h"
+#include "schedule/rangeify/stored_values.h"
+
+namespace weft {
+namespace {
+
+using Memories = std::vector<uint32_t>;  // ids, in order
+
+class Fitting {
+ public:
+  Fitting(Arena& arena, size_t most)
+      : arena_(arena), most_(std::max<size_t>(most, 3)), done_(arena), sets_(arena) {}
+
+  UOp run(UOp sink) {
+    visit_missing(
+        sink, [&](UOp n) { return done_.has(n); }, [&](UOp n) { done_.put(n, rebuilt(n)); });
+    return done_.get(sink);
+  }
+
+ private:
+  UOp rebuilt(UOp n) {
+    std::vector<UOp> srcs;
+    for (UOp s : n.srcs()) srcs.push_back(done_.get(s));
+    if (n.dtype().is_index()) return arena_.with_srcs(n, srcs);
+    if (is_read(n)) {
+      const UOp result = arena_.with_srcs(n, srcs);
+      keep(result, {result.src(0).id()});
+      return result;
+    }
+    const bool computes = is_elementwise(n.op()) || n.is(Op::REDUCE) || n.is(Op::CONTIGUOUS);
+    if (!computes) return arena_.with_srcs(n, srcs);  // memory, writes, registers
+    Memories all = memories_of(srcs);
+    while (all.size() > most_) {
+      const auto largest = std::ranges::max_element(
+          srcs, {}, [&](UOp s) { return can_store(s) ? memories(s).size() : 0; });
+      if (!can_store(*largest) || memories(*largest).size() < 2) break;
+      *largest = stored(*largest);
+      all = memories_of(srcs);
+    }
+    const UOp result = arena_.with_srcs(n, srcs);
+    keep(result, std::move(all));
+    return result;
+  }
+
+  bool can_store(UOp n) const { return sets_.has(n) && !n.is(Op::CONTIGUOUS); }
+
+  UOp stored(UOp value) {
+    const std::span<const UOp> ranges = ranges_of(value);
+    const UOp marked = arena_.make(Op::CONTIGUOUS, value.dtype(), {value});
+    const UOp memory = bufferize(marked, ranges, AddrSpace::kGlobal);
+    const UOp read = index(memory, ranges);
+    keep(read, {memory.id()});
+    return read;
+  }
+
+  void keep(UOp n, Memories set) {
+    list_.push_back(std::move(set));
+    sets_.put_number(n, list_.size());
+  }
+  const Memories& memories(UOp n) const {
+    static const Memories none;
+    return sets_.has(n) ? list_[sets_.number(n) - 1] : none;
+  }
+  Memories memories_of(std::span<const UOp> srcs) const {
+    Memories all;
+    for (UOp s : srcs) {
+      Memories both;
+      std::ranges::set_union(all, memories(s), std::back_inserter(both));
+      all = std::move(both);
+    }
+    return all;
+  }
+
+  Arena& arena_;
+  size_t most_;
+  NodeMap done_, sets_;
+  std::vector<Memories> list_;
+};
+
+}  // namespace
+
+UOp fit_buffers(UOp sink, size_t most) {
+  // Only a value that reads too much needs it.
+  for (const StoredValue& v : stored_values(sink)) {
+    std::vector<UOp> memories;
+    const UOp root[] = {v.value()};
+    visit_computation(root, [&](UOp n) {
+      if (is_read(n) && std::ranges::find(memories, n.src(0)) == memories.end() &&
+          memories.size() <= most) {
+        memories.push_back(n.src(0));
+      }
+    });
+    if (memories.size() > most) return Fitting(sink.arena(), most).run(sink);
+  }
+  return sink;
+}
+
+}  // namespace weft
