@@ -2,13 +2,16 @@
 #include "base/config.h"
 
 #include <charconv>
+#include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "base/error.h"
 
@@ -33,6 +36,12 @@ std::string read_text(const char* name, std::string fallback) {
 }
 
 }  // namespace
+
+int64_t Config::half_of_memory() {
+  const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || bytes <= 0) return std::numeric_limits<int64_t>::max();
+  return int64_t(pages) * bytes / 2;
+}
 
 Config config_from_environment() {
   Config config;

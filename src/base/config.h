@@ -13,6 +13,11 @@ struct Config {
   int schedule = 1;  // WEFT_SCHEDULE: 0 evaluates tensor graphs as they are, without a schedule
   // Live values that are not realised, past which the result of an operation is realised at once.
   int64_t most_pending_values = 4'000'000;
+  // Bytes that are in memory only because such values read them, past which the same happens: half
+  // of the machine's memory.
+  int64_t most_pinned_bytes = half_of_memory();
+
+  static int64_t half_of_memory();
 };
 
 // Read from the environment at first use; a value that is no number is an error that names it.

@@ -14,15 +14,20 @@
 #include "base/config.h"
 #include "base/ref.h"
 #include "engine/run_schedule.h"
+#include "engine/schedule_flops.h"
+#include "ir/node.h"
 #include "ir/op.h"
+#include "ir/print.h"
 #include "runtime/buffer.h"
 #include "runtime/device.h"
+#include "runtime/kernel_flops.h"
 #include "schedule/schedule.h"
 #include "schedule/schedule_cache.h"
 #include "value/closure.h"
 #include "value/import.h"
 #include "value/storage.h"
 #include "value/value.h"
+#include "weft/scheduled_kernel.h"
 
 namespace weft {
 namespace {
@@ -51,6 +56,37 @@ Ref<Buffer> memory_at_hand(const Value& value) {
     of = of->sources()[0].get();
   }
   return of->is_filled() ? of->buffer() : Ref<Buffer>();
+}
+
+std::vector<ScheduledKernel> describe(const std::shared_ptr<const Schedule>& schedule) {
+  const auto flops = flops_of(schedule);
+  std::vector<ScheduledKernel> kernels;
+  for (const KernelCall& call : schedule->calls) {
+    ScheduledKernel kernel{.name = call.name, .graph = print(call.ast)};
+    kernel.buffers = call.arguments.size();
+    for (const uint32_t argument : call.arguments) {
+      const ScheduledBuffer& buffer = schedule->buffers[argument];
+      kernel.bytes += uint64_t(buffer.size) * uint64_t(buffer.dtype.item_bytes());
+    }
+    kernel.flops = (*flops)[kernels.size()];
+    kernels.push_back(std::move(kernel));
+  }
+  return kernels;
+}
+
+// Without a schedule every output counts as one kernel, all of which the evaluator runs at once.
+std::vector<ScheduledKernel> describe_reference(const Imported& imported) {
+  std::vector<ScheduledKernel> kernels;
+  for (const Value* output : imported.outputs) {
+    const UOp root = imported.sink.src(kernels.size());
+    const uint64_t bytes = uint64_t(output->numel()) * uint64_t(output->dtype().item_bytes());
+    kernels.push_back({.name = "evaluate",
+                       .graph = print(root),
+                       .buffers = imported.buffers.size() + 1,
+                       .bytes = bytes,
+                       .flops = kernels.empty() ? tensor_flops(imported.sink) : 0});
+  }
+  return kernels;
 }
 
 // One realise on one device.
@@ -83,28 +119,48 @@ class Job {
     return uses_schedule() ? schedule_of(imported)->calls.size() : imported.outputs.size();
   }
 
+  std::vector<ScheduledKernel> kernels() {
+    if (!closure_) return {};
+    const Imported imported = import_values(*closure_);
+    return uses_schedule() ? describe(schedule_of(imported)) : describe_reference(imported);
+  }
+
   void run() {
     if (!closure_) return;
-    const Imported imported = import_values(*closure_);
+    Imported imported = import_values(*closure_);
+    // What is needed to publish is there before anything runs.
+    garbage_.reserve(garbage_.size() + imported.outputs.size() * Value::kMostSources);
     std::vector<Ref<Buffer>> outputs;
     if (uses_schedule()) {
-      outputs = run_schedule(*schedule_of(imported), imported, *device_);
+      const std::shared_ptr<const Schedule> schedule = schedule_of(imported);
+      const auto flops = flops_of(schedule);
+      allocate_buffers(imported, *device_);
+      outputs = run_schedule(*schedule, imported, *device_, *flops);
     } else {
+      allocate_buffers(imported, *device_);
       outputs = run_reference(imported, *device_);
     }
-    const std::lock_guard lock(graph_mutex());
-    if (uses_schedule()) {
-      for (const int64_t id : imported.dying) imported.buffers[size_t(id)]->next_generation();
-    }
-    for (size_t i = 0; i < outputs.size(); i++) {
-      fill(*imported.outputs[i], std::move(outputs[i]), garbage_);
-    }
+    publish(imported, outputs);
   }
 
  private:
   static bool uses_schedule() { return config().schedule != 0; }
   std::shared_ptr<const Schedule> schedule_of(const Imported& imported) const {
     return cached_schedule(imported.sink, {.device = device_->name(), .dying = imported.dying});
+  }
+
+  void publish(const Imported& imported, std::span<Ref<Buffer>> outputs) {
+    const std::lock_guard lock(graph_mutex());
+    if (uses_schedule()) {
+      for (const int64_t id : imported.dying)
+        imported.buffers[size_t(id)].memory->next_generation();
+    }
+    for (const ImportedBuffer& buffer : imported.buffers) {
+      if (buffer.value != nullptr) fill(*buffer.value, buffer.memory, garbage_);
+    }
+    for (size_t i = 0; i < outputs.size(); i++) {
+      fill(*imported.outputs[i], std::move(outputs[i]), garbage_);
+    }
   }
 
   Garbage garbage_;  // freed last
@@ -136,11 +192,21 @@ void realize(std::span<Storage* const> storages) {
   for (const std::vector<Storage*>& group : by_device(storages)) Job(group).run();
 }
 
-size_t kernels_to_realize(std::span<Storage* const> storages) {
+std::vector<ScheduledKernel> kernels_to_realize(std::span<Storage* const> storages) {
+  const std::lock_guard lock(realize_mutex());
+  std::vector<ScheduledKernel> kernels;
+  for (const std::vector<Storage*>& group : by_device(storages)) {
+    for (ScheduledKernel& kernel : Job(group).kernels()) kernels.push_back(std::move(kernel));
+  }
+  return kernels;
+}
+
+size_t count_kernels_to_realize(std::span<Storage* const> storages) {
   const std::lock_guard lock(realize_mutex());
   size_t count = 0;
-  for (const std::vector<Storage*>& group : by_device(storages))
+  for (const std::vector<Storage*>& group : by_device(storages)) {
     count += Job(group).count_kernels();
+  }
   return count;
 }
 

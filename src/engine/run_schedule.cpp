@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
@@ -19,8 +20,10 @@
 #include "runtime/buffer.h"
 #include "runtime/counters.h"
 #include "runtime/device.h"
+#include "runtime/kernel_flops.h"
 #include "schedule/schedule.h"
 #include "value/import.h"
+#include "value/storage.h"
 
 namespace weft {
 namespace {
@@ -36,8 +39,11 @@ std::vector<Ref<Buffer>> allocate_slots(const Schedule& schedule, const Imported
   std::vector<Ref<Buffer>> slots(schedule.slot_count);
   std::vector<size_t> bytes(schedule.slot_count);
   for (const ScheduledBuffer& buffer : schedule.buffers) {
-    if (buffer.kind == Kind::kInput) slots[buffer.slot] = imported.buffers[size_t(buffer.id)];
-    bytes[buffer.slot] = std::max(bytes[buffer.slot], bytes_of(buffer));
+    if (buffer.kind == Kind::kInput) {
+      slots[buffer.slot] = imported.buffers[size_t(buffer.id)].memory;
+    }
+    const size_t needed = Buffer::bytes_for(device, buffer.dtype, buffer.size);
+    bytes[buffer.slot] = std::max(bytes[buffer.slot], needed);
   }
   for (size_t i = 0; i < slots.size(); i++) {
     if (!slots[i]) slots[i] = Buffer::make(device, bytes[i]);
@@ -69,25 +75,59 @@ Ref<Buffer> buffer_of(const Array& array, Device& device) {
 
 }  // namespace
 
-std::vector<Ref<Buffer>> run_schedule(const Schedule& schedule, const Imported& imported,
-                                      Device& device) {
-  const std::vector<Ref<Buffer>> slots = allocate_slots(schedule, imported, device);
-  std::vector<Buffer*> arguments;
-  for (const KernelCall& call : schedule.calls) {
-    uint64_t bytes = 0;
-    arguments.clear();
-    for (const uint32_t argument : call.arguments) {
-      const ScheduledBuffer& buffer = schedule.buffers[argument];
-      arguments.push_back(slots[buffer.slot].get());
-      bytes += bytes_of(buffer);
-    }
-    device.run(call, arguments);
-    count_kernels(1, bytes);
+void allocate_buffers(Imported& imported, Device& device) {
+  for (ImportedBuffer& buffer : imported.buffers) {
+    if (!buffer.memory) buffer.memory = Buffer::make(device, buffer.dtype, buffer.count);
   }
+}
+
+namespace {
+
+// What these calls wrote in the memory of BUFFERs is there, and what it should become is not.
+void lose_written(const Schedule& schedule, std::span<const KernelCall> calls,
+                  const Imported& imported, std::span<const Ref<Buffer>> slots) {
+  const auto is_written_by = [&](const KernelCall& call, const Buffer* memory) {
+    const std::span written = std::span(call.arguments).first(call.written);
+    return std::any_of(written.begin(), written.end(), [&](uint32_t argument) {
+      return slots[schedule.buffers[argument].slot].get() == memory;
+    });
+  };
+  const std::lock_guard lock(graph_mutex());
+  for (const ImportedBuffer& buffer : imported.buffers) {
+    const bool is_lost = std::any_of(calls.begin(), calls.end(), [&](const KernelCall& call) {
+      return is_written_by(call, buffer.memory.get());
+    });
+    if (is_lost) buffer.memory->lose();
+  }
+}
+
+}  // namespace
+
+std::vector<Ref<Buffer>> run_schedule(const Schedule& schedule, const Imported& imported,
+                                      Device& device, std::span<const uint64_t> flops) {
+  const std::vector<Ref<Buffer>> slots = allocate_slots(schedule, imported, device);
   std::vector<Ref<Buffer>> outputs;
   outputs.reserve(schedule.outputs.size());
   for (const uint32_t output : schedule.outputs) {
     outputs.push_back(slots[schedule.buffers[output].slot]);
+  }
+  std::vector<Buffer*> arguments;
+  for (size_t i = 0; i < schedule.calls.size(); i++) {
+    const KernelCall& call = schedule.calls[i];
+    uint64_t bytes = 0;
+    try {
+      arguments.clear();
+      for (const uint32_t argument : call.arguments) {
+        const ScheduledBuffer& buffer = schedule.buffers[argument];
+        arguments.push_back(slots[buffer.slot].get());
+        bytes += bytes_of(buffer);
+      }
+      device.run(call, arguments);
+    } catch (...) {
+      lose_written(schedule, std::span(schedule.calls).first(i), imported, slots);
+      throw;
+    }
+    count_kernel(bytes, flops[i]);
   }
   return outputs;
 }
@@ -96,13 +136,15 @@ std::vector<Ref<Buffer>> run_reference(const Imported& imported, Device& device)
   Bindings bindings;
   for (UOp n : toposort(imported.sink)) {
     if (!n.is(Op::BUFFER)) continue;
-    const Buffer& memory = *imported.buffers[size_t(n.number())];
+    const Buffer& memory = *imported.buffers[size_t(n.number())].memory;
     bindings.buffers[n.number()] = array_of(memory, n.dtype());
   }
   std::vector<Ref<Buffer>> outputs;
   for (const Array& array : evaluate(imported.sink, bindings)) {
     outputs.push_back(buffer_of(array, device));
-    count_kernels(1, outputs.back()->bytes());
+  }
+  for (size_t i = 0; i < outputs.size(); i++) {
+    count_kernel(outputs[i]->bytes(), i == 0 ? tensor_flops(imported.sink) : 0);
   }
   return outputs;
 }

@@ -1,6 +1,8 @@
 // Runs an imported graph on the memory of its device.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/ref.h"
@@ -11,10 +13,14 @@
 
 namespace weft {
 
-// All memory is allocated before the first kernel. The memory that holds each output; that of a
-// dying BUFFER may be among them.
+// Makes the memory of BUFFERs that have none.
+void allocate_buffers(Imported& imported, Device& device);
+
+// All memory is allocated before the first kernel; `flops` are those of each call. The memory that
+// holds each output; that of a dying BUFFER may be among them. When a kernel fails, those before it
+// have run: dying BUFFERs that they wrote to are lost, all else is as it was.
 std::vector<Ref<Buffer>> run_schedule(const Schedule& schedule, const Imported& imported,
-                                      Device& device);
+                                      Device& device, std::span<const uint64_t> flops);
 
 // The same by evaluating the tensor graph itself; outputs are always in new memory. Counts as one
 // kernel per output.

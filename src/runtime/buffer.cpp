@@ -24,13 +24,13 @@ Ref<Buffer> Buffer::make(Device& device, size_t bytes) {
   }
 }
 
-Ref<Buffer> Buffer::make(Device& device, DType dtype, int64_t count) {
+size_t Buffer::bytes_for(const Device& device, DType dtype, int64_t count) {
   int64_t bytes = 0;
   if (__builtin_mul_overflow(count, int64_t(dtype.item_bytes()), &bytes)) {
     throw DeviceError(fmt::format("[{}] there is no memory for {} elements of {}", device.name(),
                                   count, dtype.name()));
   }
-  return make(device, size_t(bytes));
+  return size_t(bytes);
 }
 
 void retain(Buffer* buffer) noexcept { buffer->owners_.fetch_add(1, std::memory_order_relaxed); }

@@ -16,7 +16,11 @@ class Buffer {
  public:
   // Throws DeviceError when there is not so much memory.
   static Ref<Buffer> make(Device& device, size_t bytes);
-  static Ref<Buffer> make(Device& device, DType dtype, int64_t count);
+  static Ref<Buffer> make(Device& device, DType dtype, int64_t count) {
+    return make(device, bytes_for(device, dtype, count));
+  }
+  // Throws DeviceError when no memory has so many bytes.
+  static size_t bytes_for(const Device& device, DType dtype, int64_t count);
 
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;

@@ -7,20 +7,24 @@
 namespace weft {
 namespace {
 
-std::atomic<uint64_t> kernel_counter, byte_counter;
+std::atomic<uint64_t> kernel_counter, byte_counter, flop_counter;
 
 }  // namespace
 
-Counters counters() { return {.kernels = kernel_counter, .bytes = byte_counter}; }
+Counters counters() {
+  return {.kernels = kernel_counter, .bytes = byte_counter, .flops = flop_counter};
+}
 
 void reset_counters() {
   kernel_counter = 0;
   byte_counter = 0;
+  flop_counter = 0;
 }
 
-void count_kernels(uint64_t kernels, uint64_t bytes) {
-  kernel_counter += kernels;
+void count_kernel(uint64_t bytes, uint64_t flops) {
+  kernel_counter += 1;
   byte_counter += bytes;
+  flop_counter += flops;
 }
 
 }  // namespace weft

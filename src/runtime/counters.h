@@ -7,6 +7,6 @@
 
 namespace weft {
 
-void count_kernels(uint64_t kernels, uint64_t bytes);
+void count_kernel(uint64_t bytes, uint64_t flops);
 
 }  // namespace weft

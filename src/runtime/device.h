@@ -29,7 +29,7 @@ class Device {
   virtual void free(void* memory, size_t bytes) noexcept = 0;
   virtual void copy_in(void* to, std::span<const std::byte> from) = 0;
   virtual void copy_out(std::span<std::byte> to, const void* from) = 0;
-  // The kernel on arguments[i] for DEFINE_GLOBAL i.
+  // The kernel on arguments[i] for DEFINE_GLOBAL i. When it throws it has written nothing.
   virtual void run(const KernelCall& call, std::span<Buffer* const> arguments) = 0;
 
  private:

@@ -60,10 +60,7 @@ class Ordering {
   }
 
  private:
-  static UOp base_of(UOp memory) {
-    while (memory.is(Op::AFTER)) memory = memory.src(0);
-    return memory;
-  }
+  static UOp base_of(UOp memory) { return place_of(memory).base; }
 
   void gather() {
     for (UOp n : toposort(graph_)) {
@@ -80,8 +77,9 @@ class Ordering {
       std::vector<uint32_t> needs;
       for (size_t i = 0; i < nodes_[k].memories.size(); i++) {
         const UOp memory = nodes_[k].memories[i];
-        for (UOp m = memory; m.is(Op::AFTER); m = m.src(0)) {
-          for (UOp kernel : m.srcs().subspan(1)) {
+        // What lies deeper, the kernels of this AFTER wait for.
+        if (memory.is(Op::AFTER)) {
+          for (UOp kernel : memory.srcs().subspan(1)) {
             const uint32_t need = uint32_t(kernels_.number(kernel) - 1);
             if (std::find(needs.begin(), needs.end(), need) == needs.end()) needs.push_back(need);
           }

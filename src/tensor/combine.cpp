@@ -28,7 +28,7 @@ Ref<Value> pad_value(Ref<Value> x, const Sizes& befores, const Sizes& afters) {
   Sizes shape(x->shape()), numbers = befores;
   for (size_t i = 0; i < shape.size(); i++) shape[i] += befores[i] + afters[i];
   if (Ints(shape).size() == 0 || shape == Sizes(x->shape())) return x;
-  if (x->numel() == 0) return full_value(x->device(), x->dtype(), shape, int64_t(0));
+  if (x->numel() == 0) return full_value("pad", x->device(), x->dtype(), shape, int64_t(0));
   numbers.append(afters);
   Value& from = *x;
   return Value::make(Op::PAD, from.dtype(), from.device(), shape, numbers, std::move(x));
@@ -46,7 +46,11 @@ Tensor Tensor::pad(Pairs before_after, Number value) const {
   for (size_t i = 0; i < view_.rank(); i++) {
     const auto [before, after] = before_after[i];
     const int64_t size = view_.shape[i];
-    if (before < -size || after < -size || size + before + after < 0) {
+    int64_t padded = 0;
+    const bool is_endless = __builtin_add_overflow(size + std::min<int64_t>(before, 0),
+                                                   std::max<int64_t>(before, 0), &padded) ||
+                            __builtin_add_overflow(padded, after, &padded);
+    if (before < -size || after < -size || is_endless || padded < 0) {
       throw ShapeError(fmt::format("[pad] cannot pad axis {} of {} by {} and {}", i,
                                    text_of_shape(shape()), before, after));
     }
@@ -55,11 +59,12 @@ Tensor Tensor::pad(Pairs before_after, Number value) const {
     bounds.emplace_back(begin, std::max(begin, size - std::max<int64_t>(-after, 0)));
     befores.push_back(std::max<int64_t>(before, 0));
     afters.push_back(std::max<int64_t>(after, 0));
-    result.push_back(size + before + after);
+    result.push_back(padded);
   }
   checked_numel("pad", result);
   const Tensor inside = shrink(bounds);
   const DType type = promote(dtype(), value);
+  check_fits("pad", type, value);
   Ref<Value> padded = pad_value(cast_value(read(inside), type), befores, afters);
   const Sizes shape(padded->shape());
   if (bits_of_number(type, value) == 0 || shape == Sizes(inside.shape())) {
@@ -67,9 +72,9 @@ Tensor Tensor::pad(Pairs before_after, Number value) const {
   }
   Device& device = device_of(*this);
   Ref<Value> mask =
-      pad_value(full_value(device, dtypes::bool_, inside.shape(), true), befores, afters);
+      pad_value(full_value("pad", device, dtypes::bool_, inside.shape(), true), befores, afters);
   return tensor_of(apply(Op::WHERE, type, shape, std::move(mask), std::move(padded),
-                         constant_value(device, type, value)));
+                         constant_value("pad", device, type, value)));
 }
 
 namespace {
@@ -90,7 +95,9 @@ Sizes cat_shape(std::span<const Tensor> parts, size_t axis) {
                                    text_of_shape(parts[0].shape()), text_of_shape(part.shape()),
                                    axis));
     }
-    shape[axis] += part.shape()[axis];
+    if (__builtin_add_overflow(shape[axis], part.shape()[axis], &shape[axis])) {
+      throw ShapeError(fmt::format("[cat] the sizes of axis {} add up to more than 63 bits", axis));
+    }
   }
   return shape;
 }
@@ -115,7 +122,7 @@ Ref<Value> select_parts(std::span<const Tensor> parts, size_t axis, DType type, 
       result = std::move(part);
     } else {
       Ref<Value> is_before =
-          apply(Op::CMPLT, dtypes::bool_, shape, place, constant_value(device, counter, end));
+          apply(Op::CMPLT, dtypes::bool_, shape, place, wrapped_constant(device, counter, end));
       result =
           apply(Op::WHERE, type, shape, std::move(is_before), std::move(part), std::move(result));
     }

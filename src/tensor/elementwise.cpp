@@ -1,5 +1,6 @@
 // Elementwise operations: operands promoted, broadcast, and made one Value.
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -59,15 +60,37 @@ Tensor Tensor::binary(Op op, const Tensor& y) const {
                            cast_value(as_operand(read(y), result), type)));
 }
 
+namespace {
+
+enum class Side : uint8_t { kLeft, kRight };
+
+// What a comparison with a number gives that an integer dtype does not hold, on the side given: it
+// lies above or below all values, and so the result is one number. Empty for other operations.
+std::optional<bool> compared_with_far(Op op, DType type, Number number, Side side) {
+  const Fit fit = yields_bool(op) ? fit_of(type, number) : Fit::kFits;
+  if (fit == Fit::kFits) return {};
+  if (op == Op::CMPLT) return fit == (side == Side::kRight ? Fit::kAbove : Fit::kBelow);
+  return op == Op::CMPNE;
+}
+
+}  // namespace
+
 Tensor Tensor::binary(Op op, Number y) const {
   const DType type = binary_dtype(op, promote(dtype(), y));
+  if (const auto same = compared_with_far(op, type, y, Side::kRight)) {
+    return tensor_of(full_value(name_of(op), device_of(*this), dtypes::bool_, shape(), *same));
+  }
   return tensor_of(combine(op, type, shape(), cast_value(read(*this), type),
-                           constant_value(device_of(*this), type, y)));
+                           constant_value(name_of(op), device_of(*this), type, y)));
 }
 
 Tensor Tensor::reverse_binary(Op op, Number x) const {
   const DType type = binary_dtype(op, promote(dtype(), x));
-  return tensor_of(combine(op, type, shape(), constant_value(device_of(*this), type, x),
+  if (const auto same = compared_with_far(op, type, x, Side::kLeft)) {
+    return tensor_of(full_value(name_of(op), device_of(*this), dtypes::bool_, shape(), *same));
+  }
+  return tensor_of(combine(op, type, shape(),
+                           constant_value(name_of(op), device_of(*this), type, x),
                            cast_value(read(*this), type)));
 }
 
@@ -76,7 +99,7 @@ namespace {
 Ref<Value> condition_of(const Tensor& condition, Ints shape) {
   Ref<Value> c = read(condition);
   if (!c->dtype().is_bool()) {
-    const Ref<Value> zero = constant_value(c->device(), c->dtype(), int64_t(0));
+    const Ref<Value> zero = wrapped_constant(c->device(), c->dtype(), int64_t(0));
     const Sizes own(c->shape());
     c = apply(Op::CMPNE, dtypes::bool_, own, std::move(c), zero);
   }
@@ -103,21 +126,21 @@ Tensor Tensor::where(const Tensor& condition, const Tensor& x, Number y) {
   check_same_device("where", condition, x);
   const DType type = promote(x.dtype(), y);
   const Sizes shape = broadcast_shapes("where", condition.shape(), x.shape());
-  return select(condition, type, shape, read(x), constant_value(device_of(x), type, y));
+  return select(condition, type, shape, read(x), constant_value("where", device_of(x), type, y));
 }
 
 Tensor Tensor::where(const Tensor& condition, Number x, const Tensor& y) {
   check_same_device("where", condition, y);
   const DType type = promote(y.dtype(), x);
   const Sizes shape = broadcast_shapes("where", condition.shape(), y.shape());
-  return select(condition, type, shape, constant_value(device_of(y), type, x), read(y));
+  return select(condition, type, shape, constant_value("where", device_of(y), type, x), read(y));
 }
 
 Tensor Tensor::where(const Tensor& condition, Number x, Number y) {
   const DType type = promote(dtype_of_number(x), y);
   Device& device = device_of(condition);
-  return select(condition, type, condition.shape(), constant_value(device, type, x),
-                constant_value(device, type, y));
+  return select(condition, type, condition.shape(), constant_value("where", device, type, x),
+                constant_value("where", device, type, y));
 }
 
 namespace {

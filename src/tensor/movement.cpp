@@ -25,9 +25,10 @@ namespace {
 Sizes solved_shape(Ints asked, int64_t numel, Ints own) {
   Sizes shape(asked);
   int64_t known = 1, unknown = -1;
+  bool is_endless = false;
   for (size_t i = 0; i < shape.size(); i++) {
     if (shape[i] != -1) {
-      known *= shape[i];
+      is_endless |= __builtin_mul_overflow(known, shape[i], &known);
     } else if (unknown >= 0) {
       throw ShapeError(
           fmt::format("[reshape] {} leaves more than one size open", text_of_shape(asked)));
@@ -35,7 +36,8 @@ Sizes solved_shape(Ints asked, int64_t numel, Ints own) {
       unknown = int64_t(i);
     }
   }
-  if (unknown >= 0 && known > 0 && numel % known == 0) shape[size_t(unknown)] = numel / known;
+  if (unknown >= 0 && known > 0 && !is_endless && numel % known == 0)
+    shape[size_t(unknown)] = numel / known;
   if (unknown >= 0 && shape[size_t(unknown)] == -1) {
     throw ShapeError(fmt::format("[reshape] cannot view {} as {}: {} elements", text_of_shape(own),
                                  text_of_shape(asked), numel));
@@ -151,9 +153,10 @@ Tensor Tensor::unfold(int64_t axis, int64_t size, int64_t step) const {
   }
   View view = view_;
   view.shape[i] = (view_.shape[i] - size) / step + 1;
-  view.strides[i] = view_.strides[i] * step;
+  if (view.shape[i] > 1) view.strides[i] = view_.strides[i] * step;
   view.shape.push_back(size);
   view.strides.push_back(view_.strides[i]);
+  checked_numel("unfold", view.shape);
   return {storage_, std::move(view)};
 }
 
@@ -161,6 +164,7 @@ Tensor Tensor::diagonal(int64_t offset, int64_t axis1, int64_t axis2) const {
   const size_t a = axis_of("diagonal", axis1, view_.rank());
   const size_t b = axis_of("diagonal", axis2, view_.rank());
   if (a == b) throw ShapeError(fmt::format("[diagonal] axis {} is given twice", axis1));
+  offset = std::clamp(offset, -view_.shape[a], view_.shape[b]);  // past them there is nothing
   const int64_t rows = view_.shape[a] - std::max<int64_t>(-offset, 0);
   const int64_t columns = view_.shape[b] - std::max<int64_t>(offset, 0);
   const int64_t size = std::max<int64_t>(std::min(rows, columns), 0);
@@ -194,7 +198,11 @@ Tensor Tensor::as_strided(Ints to, Ints strides, int64_t offset) const {
         "[as_strided] sizes {} with strides {} from {} read elements {} to {} of {}",
         text_of_shape(to), text_of_shape(strides), offset, first, last, storage_->numel()));
   }
-  return {storage_, View{view_.dtype, Sizes(to), Sizes(strides), offset - origin}};
+  View view{view_.dtype, Sizes(to), Sizes(strides), count == 0 ? 0 : offset - origin};
+  for (size_t i = 0; i < to.size(); i++) {
+    if (to[i] <= 1 || count == 0) view.strides[i] = 1;  // no step is taken
+  }
+  return {storage_, std::move(view)};
 }
 
 Tensor Tensor::flatten(int64_t start, int64_t end) const {

@@ -39,18 +39,27 @@ Tensor tensor_of(Ref<Value> value) {
 }
 
 void keep_bound(Storage& storage) {
-  if (pending_values() <= config().most_pending_values) return;
+  const Config& limits = config();
+  const bool is_within =
+      pending_values() <= limits.most_pending_values && pinned_bytes() <= limits.most_pinned_bytes;
+  if (is_within) return;
   Storage* const one[] = {&storage};
   realize(one);
 }
 
-Ref<Value> constant_value(Device& device, DType dtype, Number number) {
+Ref<Value> constant_value(std::string_view what, Device& device, DType dtype, Number number) {
+  check_fits(what, dtype, number);
+  return wrapped_constant(device, dtype, number);
+}
+
+Ref<Value> wrapped_constant(Device& device, DType dtype, Number number) {
   const int64_t bits[] = {int64_t(bits_of_number(dtype, number))};
   return Value::make(Op::CONST, dtype, device, {}, std::span<const int64_t>(bits));
 }
 
-Ref<Value> full_value(Device& device, DType dtype, Ints shape, Number number) {
-  return broadcast(constant_value(device, dtype, number), shape);
+Ref<Value> full_value(std::string_view what, Device& device, DType dtype, Ints shape,
+                      Number number) {
+  return broadcast(constant_value(what, device, dtype, number), shape);
 }
 
 Ref<Value> cast_value(Ref<Value> x, DType dtype) {
@@ -68,6 +77,7 @@ Sizes broadcast_shapes(std::string_view what, Ints a, Ints b) {
   const Ints longer = a.size() >= b.size() ? a : b, shorter = a.size() >= b.size() ? b : a;
   Sizes shape(longer);
   const size_t skipped = longer.size() - shorter.size();
+  bool grows = false;
   for (size_t i = 0; i < shorter.size(); i++) {
     int64_t& size = shape[skipped + i];
     if (size == shorter[i] || shorter[i] == 1) continue;
@@ -76,7 +86,9 @@ Sizes broadcast_shapes(std::string_view what, Ints a, Ints b) {
                                    what, text_of_shape(a), text_of_shape(b), size, shorter[i]));
     }
     size = shorter[i];
+    grows = true;
   }
+  if (grows) checked_numel(what, shape);
   return shape;
 }
 
@@ -100,6 +112,9 @@ size_t axis_of(std::string_view what, int64_t axis, size_t rank) {
       fmt::format("[{}] there is no axis {}; allowed are {} to {}", what, axis, -count, count - 1));
 }
 
+// Sizes are kept in 63 bits (ir/dim.h).
+constexpr int64_t kMostElements = (int64_t(1) << 62) - 1;
+
 int64_t checked_numel(std::string_view what, Ints shape) {
   int64_t count = 1;
   bool is_empty = false, is_endless = false;
@@ -110,6 +125,7 @@ int64_t checked_numel(std::string_view what, Ints shape) {
     }
     is_empty |= size == 0;
     is_endless |= __builtin_mul_overflow(count, std::max<int64_t>(size, 1), &count);
+    is_endless |= count > kMostElements;
   }
   if (is_endless) {
     throw ShapeError(

@@ -1,13 +1,16 @@
 // The lattice of dtypes.
 #include "tensor/promote.h"
 
+#include <cmath>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <variant>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "ir/bounds.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
 #include "ir/scalar.h"
@@ -72,6 +75,30 @@ uint64_t bits_of_number(DType dtype, Number number) {
   const int64_t integer =
       number.index() == 0 ? int64_t(std::get<bool>(number)) : std::get<int64_t>(number);
   return dtype.is_bool() ? uint64_t(integer != 0) : bits_of_int(dtype, integer);
+}
+
+Fit fit_of(DType dtype, Number number) {
+  if (!dtype.is_int()) return Fit::kFits;
+  const Interval range = bounds_of(dtype);
+  if (const double* real = std::get_if<double>(&number)) {
+    if (std::isnan(*real)) return Fit::kNaN;
+    // Both ends are powers of two, and so exact: the upper one is past the last value.
+    const double end = std::ldexp(1, dtype.bits() - int(dtype.is_signed()));
+    if (std::trunc(*real) >= end) return Fit::kAbove;
+    return std::trunc(*real) < double(range.lo) ? Fit::kBelow : Fit::kFits;
+  }
+  const int64_t* integer = std::get_if<int64_t>(&number);
+  if (integer == nullptr || range.has(*integer)) return Fit::kFits;
+  return *integer < range.lo ? Fit::kBelow : Fit::kAbove;
+}
+
+void check_fits(std::string_view what, DType dtype, Number number) {
+  if (fit_of(dtype, number) == Fit::kFits) return;
+  const std::string text = std::visit([](auto v) { return fmt::format("{}", v); }, number);
+  const Interval range = bounds_of(dtype);
+  const uint64_t most = dtype == dtypes::uint64 ? UINT64_MAX : uint64_t(range.hi);
+  throw DTypeError(fmt::format("[{}] {} is not a value of {}, which holds {} to {}", what, text,
+                               dtype.name(), range.lo, most));
 }
 
 DType operand_dtype(Op op, DType type) {

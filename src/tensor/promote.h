@@ -16,8 +16,15 @@ DType promote(std::string_view what, DType a, DType b);
 DType promote(DType tensor, Number number);
 // bool, int32 or float32.
 DType dtype_of_number(Number number);
-// The canonical bits of a number in a dtype.
+// The canonical bits of a number in a dtype. Integers wrap.
 uint64_t bits_of_number(DType dtype, Number number);
+
+// Where a number lies. bool and floats take any; an integer dtype takes those that it holds once
+// they are truncated.
+enum class Fit : uint8_t { kFits, kBelow, kAbove, kNaN };
+Fit fit_of(DType dtype, Number number);
+// Throws DTypeError that names `what`, the number and the dtype when it does not fit.
+void check_fits(std::string_view what, DType dtype, Number number);
 
 // The dtype that operands which have met in `type` are cast to before `op`. Throws DTypeError,
 // naming the op, where it is not defined on it.

@@ -109,7 +109,7 @@ Tensor Tensor::mean(const Axes& axes, bool keepdim) const {
   const DType result = dtype().is_float() ? dtype() : dtypes::float32;
   const DType type = reduced_dtypes(Op::ADD, result).accumulator;
   Ref<Value> sum = reduce_value(Op::ADD, cast_value(read(*this), type), over, shapes);
-  const Ref<Value> count = constant_value(device_of(*this), type, shapes.count);
+  const Ref<Value> count = wrapped_constant(device_of(*this), type, shapes.count);
   return tensor_of(cast_value(apply(Op::FDIV, type, shapes.result, std::move(sum), count), result));
 }
 

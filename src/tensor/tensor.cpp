@@ -63,7 +63,7 @@ Tensor Tensor::full(Ints shape, Number value, std::optional<DType> dtype, std::s
   const DType type = dtype.value_or(dtype_of_number(value));
   check_dtype("full", type);
   checked_numel("full", shape);
-  return tensor_of(full_value(find_device(device), type, shape, value));
+  return tensor_of(full_value("full", find_device(device), type, shape, value));
 }
 
 Tensor Tensor::zeros(Ints shape, DType dtype, std::string_view device) {
@@ -78,24 +78,42 @@ Tensor Tensor::arange(Number stop) { return arange(int64_t(0), stop); }
 
 namespace {
 
+__extension__ using Wide = __int128;
+
 // How many numbers from start to stop, which stays out.
 int64_t count_steps(Number start, Number stop, Number step) {
   const bool is_real = start.index() == 2 || stop.index() == 2 || step.index() == 2;
   if (as_double(step) == 0) throw ShapeError("[arange] the step is 0");
-  double count = 0;
+  constexpr int64_t most = (int64_t(1) << 62) - 1;
+  bool is_endless = false;
+  int64_t count = 0;
   if (is_real) {
-    count = std::ceil((as_double(stop) - as_double(start)) / as_double(step));
+    const double steps = std::ceil((as_double(stop) - as_double(start)) / as_double(step));
+    is_endless = !(steps < double(most));
+    if (!is_endless) count = int64_t(std::max(steps, 0.0));
   } else {
-    __extension__ using Wide = __int128;
     const Wide span = Wide(as_int(stop)) - as_int(start), by = as_int(step);
     const Wide steps = (span + by + (by > 0 ? -1 : 1)) / by;
-    count = double(steps);
+    is_endless = steps > most;
+    count = int64_t(std::max<Wide>(steps, 0));
   }
-  if (!(count < 0x1p62)) {
+  if (is_endless) {
     throw ShapeError(fmt::format("[arange] from {} to {} by {} are too many numbers",
                                  as_double(start), as_double(stop), as_double(step)));
   }
-  return std::max<int64_t>(int64_t(count), 0);
+  return count;
+}
+
+// The first and the last of integers are values of the dtype.
+void check_ends(DType type, Number start, Number step, int64_t count) {
+  if (count == 0) return;
+  check_fits("arange", type, start);
+  if (start.index() == 2 || step.index() == 2) {
+    check_fits("arange", type, as_double(start) + double(count - 1) * as_double(step));
+    return;
+  }
+  const Wide last = Wide(as_int(start)) + Wide(count - 1) * as_int(step);  // between start and stop
+  check_fits("arange", type, int64_t(last));
 }
 
 // Floats of at most 24 bits are exact in float32: all below this.
@@ -118,6 +136,7 @@ Tensor Tensor::arange(Number start, Number stop, Number step, std::optional<DTyp
   if (type.is_bool()) throw DTypeError("[arange] there are no numbers in bool");
   Device& device = find_device(device_name);
   const int64_t count = count_steps(start, stop, step);
+  check_ends(type, start, step, count);
   const int64_t shape[] = {count};
   const Ints sizes{std::span<const int64_t>(shape)};
   // Floats are counted where start + i*step is exact, or else rounded once from float64.
@@ -126,10 +145,10 @@ Tensor Tensor::arange(Number start, Number stop, Number step, std::optional<DTyp
   const DType counted = !in.is_float() ? in : count > INT32_MAX ? dtypes::int64 : dtypes::int32;
   Ref<Value> value = cast_value(Value::make(Op::IOTA, counted, device, sizes), in);
   if (as_double(step) != 1) {
-    value = apply(Op::MUL, in, sizes, std::move(value), constant_value(device, in, step));
+    value = apply(Op::MUL, in, sizes, std::move(value), wrapped_constant(device, in, step));
   }
   if (as_double(start) != 0) {
-    value = apply(Op::ADD, in, sizes, std::move(value), constant_value(device, in, start));
+    value = apply(Op::ADD, in, sizes, std::move(value), wrapped_constant(device, in, start));
   }
   return tensor_of(cast_value(std::move(value), type));
 }
@@ -138,12 +157,12 @@ Tensor Tensor::from_bytes(std::span<const std::byte> bytes, Ints shape, DType dt
                           std::string_view device_name) {
   check_dtype("from_bytes", dtype);
   const int64_t count = checked_numel("from_bytes", shape);
-  const uint64_t needed = uint64_t(count) * uint64_t(dtype.item_bytes());
+  Device& device = find_device(device_name);
+  const size_t needed = Buffer::bytes_for(device, dtype, count);
   if (bytes.size() != needed) {
     throw ShapeError(fmt::format("[from_bytes] {} of {} takes {} bytes; given are {}",
                                  text_of_shape(shape), dtype.name(), needed, bytes.size()));
   }
-  Device& device = find_device(device_name);
   Ref<Buffer> buffer = Buffer::make(device, bytes.size());
   buffer->copy_in(bytes);
   return tensor_of(Value::make_filled(dtype, device, shape, std::move(buffer)));
@@ -165,17 +184,21 @@ Tensor Tensor::detach() const { return *this; }
 
 namespace {
 
+// The elements of the storage from the first to the last that the tensor sees.
+Hull extent_of(const Tensor& x) { return x.numel() == 0 ? Hull{0, 0} : hull_of(x.view()); }
+
 // A part of a storage that nobody else sees: its other elements need no values.
 bool is_lone_part(const Tensor& x) {
-  return x.storage()->owners() == 1 && x.numel() < x.storage()->numel() &&
-         !x.storage()->is_realized();
+  if (x.storage()->owners() != 1) return false;
+  const Hull hull = extent_of(x);
+  return hull.hi - hull.lo < x.storage()->numel() && !x.storage()->is_realized();
 }
 
 // The same view of no more of its storage than lies between its first and its last element. Strides
 // stay: what is a view of it, and what has to be a copy, does not depend on what was realised.
 Tensor cut_to_hull(const Tensor& x) {
   View view = x.view();
-  const Hull hull = view.numel() == 0 ? Hull{0, 0} : hull_of(view);
+  const Hull hull = extent_of(x);
   const DType dtype = x.storage()->dtype();
   const View part{dtype, {hull.hi - hull.lo}, {1}, hull.lo};
   const int64_t origin = x.storage()->origin() + hull.lo;
@@ -192,18 +215,51 @@ Tensor& Tensor::realize() {
 }
 
 void Tensor::realize(std::span<Tensor* const> tensors) {
+  for (Tensor* tensor : tensors) tensor->leave_rest();  // a second time does nothing
   std::vector<Storage*> storages;
-  for (Tensor* tensor : tensors) {
-    if (is_lone_part(*tensor)) *tensor = cut_to_hull(*tensor);
-    storages.push_back(tensor->storage_.get());
-  }
+  for (Tensor* tensor : tensors) storages.push_back(tensor->storage_.get());
   weft::realize(storages);
 }
 
+Tensor& Tensor::leave_rest() {
+  if (is_lone_part(*this)) *this = cut_to_hull(*this);
+  return *this;
+}
+
+Tensor Tensor::snapshot() const { return is_lone_part(*this) ? clone() : *this; }
+
+namespace {
+
+// What a realise of these tensors works on.
+class Parts {
+ public:
+  explicit Parts(std::span<const Tensor* const> tensors) {
+    for (const Tensor* tensor : tensors) {
+      parts_.push_back(is_lone_part(*tensor) ? cut_to_hull(*tensor) : *tensor);
+    }
+    for (const Tensor& part : parts_) storages_.push_back(part.storage().get());
+  }
+  std::span<Storage* const> storages() const { return storages_; }
+
+ private:
+  std::vector<Tensor> parts_;
+  std::vector<Storage*> storages_;
+};
+
+}  // namespace
+
+std::vector<ScheduledKernel> Tensor::schedule() const {
+  const Tensor* const one[] = {this};
+  return schedule(one);
+}
+
+std::vector<ScheduledKernel> Tensor::schedule(std::span<const Tensor* const> tensors) {
+  return kernels_to_realize(Parts(tensors).storages());
+}
+
 size_t Tensor::kernel_count() const {
-  const Tensor part = is_lone_part(*this) ? cut_to_hull(*this) : *this;
-  Storage* const one[] = {part.storage_.get()};
-  return kernels_to_realize(one);
+  const Tensor* const one[] = {this};
+  return count_kernels_to_realize(Parts(one).storages());
 }
 
 namespace {
@@ -211,7 +267,7 @@ namespace {
 // The elements of a view of memory, in row-major order.
 std::vector<std::byte> gather(const Buffer& buffer, const View& view) {
   const size_t width = size_t(view.dtype.item_bytes());
-  std::vector<std::byte> result(size_t(view.numel()) * width);
+  std::vector<std::byte> result(Buffer::bytes_for(buffer.device(), view.dtype, view.numel()));
   if (result.empty()) return result;
   std::vector<std::byte> all(buffer.bytes());
   buffer.copy_out(all);

@@ -35,8 +35,9 @@ void check_not_expanded(std::string_view what, const Tensor& target) {
 // Writes a value that fits the target's shape, or is a scalar.
 void write(const Tensor& target, Ref<Value> value) {
   value = cast_value(std::move(value), target.dtype());
-  target.storage()->write(target.view(), as_operand(std::move(value), target.shape()));
-  keep_bound(*target.storage());
+  value = as_operand(std::move(value), target.shape());
+  keep_bound(*target.storage());  // before the write: what fails has changed nothing
+  target.storage()->write(target.view(), std::move(value));
 }
 
 }  // namespace
@@ -50,9 +51,9 @@ Tensor& Tensor::assign(const Tensor& value) {
 }
 
 Tensor& Tensor::assign(Number value) {
-  const Ref<Value> constant = constant_value(device_of(*this), dtype(), value);
-  storage_->write(without_expanded_axes(view_), constant);
+  const Ref<Value> constant = constant_value("assign", device_of(*this), dtype(), value);
   keep_bound(*storage_);
+  storage_->write(without_expanded_axes(view_), constant);
   return *this;
 }
 

@@ -19,44 +19,80 @@
 namespace weft {
 
 Closure::Closure(std::span<Value* const> roots) {
-  for (Value* root : roots) visit(root);
-  for (Value* root : roots) node(*root).is_root = true;
+  try {
+    for (Value* root : roots) visit(root);
+  } catch (...) {
+    unmark();
+    throw;
+  }
+  for (Value* root : roots) node(*root).roots++;
 }
 
-Closure::~Closure() {
+Closure::~Closure() { unmark(); }
+
+void Closure::unmark() noexcept {
   for (const Node& n : nodes_) n.value->mark_ = 0;
 }
 
+namespace {
+
+constexpr uint32_t kOpened = UINT32_MAX;
+
+// Values whose sources are being visited; `next` of them have been.
+struct Opened {
+  Value* value;
+  size_t next;
+};
+
+}  // namespace
+
 void Closure::visit(Value* root) {
-  constexpr uint32_t opened = UINT32_MAX;
   if (root->mark_ != 0) return;
-  std::vector<std::pair<Value*, size_t>> stack{{root, 0}};
-  root->mark_ = opened;
-  while (!stack.empty()) {
-    auto& [value, next] = stack.back();
-    if (next < value->sources().size()) {
-      Value* source = value->sources()[next++].get();
-      if (source->mark_ != 0) continue;
-      source->mark_ = opened;
-      stack.emplace_back(source, 0);
-      continue;
+  std::vector<Opened> stack;
+  const auto open = [&](Value* value) {
+    stack.push_back({value, 0});
+    value->mark_ = kOpened;
+  };
+  try {
+    open(root);
+    while (!stack.empty()) {
+      auto& [value, next] = stack.back();
+      if (next < value->sources().size()) {
+        Value* source = value->sources()[next++].get();
+        if (source->mark_ == 0) open(source);
+        continue;
+      }
+      nodes_.push_back({.value = value, .is_filled = value->is_filled()});
+      for (const Ref<Value>& source : value->sources()) node(*source).edges++;
+      value->mark_ = uint32_t(nodes_.size());
+      stack.pop_back();
     }
-    nodes_.push_back({.value = value, .is_filled = value->is_filled()});
-    for (const Ref<Value>& source : value->sources()) node(*source).edges++;
-    value->mark_ = uint32_t(nodes_.size());
-    stack.pop_back();
+  } catch (...) {
+    for (const Opened& opened : stack) opened.value->mark_ = 0;
+    throw;
   }
 }
 
 void Closure::decide() {
   find_candidates();
-  for (Node& n : nodes_) n.is_needed = n.is_root;
+  for (Node& n : nodes_) n.is_needed = n.roots > 0;
   for (size_t i = nodes_.size(); i-- > 0;) {
     if (nodes_[i].is_needed) need_sources(uint32_t(i));
     const Node& n = nodes_[i];
-    if (!n.is_kept || n.is_stored()) continue;
-    for (const Ref<Value>& source : n.value->sources()) node(*source).is_kept = true;
+    if (!n.is_kept) continue;
+    if (!n.is_stored()) {
+      for (const Ref<Value>& source : n.value->sources()) node(*source).is_kept = true;
+    } else if (may_be_read_through(n)) {
+      node(*n.value->sources()[1]).is_kept = true;
+    }
   }
+}
+
+// A kept AFTER that may be in the pending stores of a Storage which has gone on since: a read there
+// finds the value that was written until this schedule has run. Only one Storage surely is none.
+bool Closure::may_be_read_through(const Node& n) {
+  const uint32_t outside = n.value->owners() - n.edges - n.roots;
+  return n.value->is(Op::AFTER) && (outside > 1 || n.value->storages() == 0);
 }
 
 void Closure::find_candidates() {
@@ -71,7 +107,7 @@ void Closure::find_candidates() {
       if (is_movement(v.op())) n.is_free = s.is_free;
       if (!s.is_candidate) n.reduces |= s.reduces;
     }
-    n.is_candidate = n.is_root || (v.storages() > 0 && !n.is_free) || (n.is_kept && n.reduces);
+    n.is_candidate = n.roots > 0 || (v.storages() > 0 && !n.is_free) || (n.is_kept && n.reduces);
   }
 }
 

@@ -16,9 +16,9 @@ class Closure {
   struct Node {
     Value* value;
     uint32_t edges = 0;  // sources of Values of the closure that name it
+    uint32_t roots = 0;  // how often it is a root
     uint32_t chain = 0;  // of a needed AFTER: 1 + its place in chains()
     bool is_filled = false;
-    bool is_root = false;
     bool is_free = false;       // made of constants alone: nothing is gained by storing it
     bool reduces = false;       // a REDUCE_AXIS lies beneath it, under nothing that is stored
     bool is_candidate = false;  // is stored, if it is needed
@@ -35,8 +35,9 @@ class Closure {
     bool hides_base;               // every element is written
   };
 
-  // `roots` are not filled. Both locks are held: of realise, so that nothing is filled meanwhile,
-  // and of the graph. What is read here of owners stays true without the second.
+  // `roots` are not filled; each holds one reference for the time of the closure. Both locks are
+  // held: of realise, so that nothing is filled meanwhile, and of the graph. What is read here of
+  // owners stays true without the second.
   explicit Closure(std::span<Value* const> roots);
   Closure(const Closure&) = delete;
   Closure& operator=(const Closure&) = delete;
@@ -55,6 +56,8 @@ class Closure {
  private:
   Node& node(const Value& value) { return nodes_[index_of(value)]; }
   void visit(Value* root);
+  void unmark() noexcept;
+  static bool may_be_read_through(const Node& n);
   void find_candidates();
   void need_sources(uint32_t index);
   Chain chain_of(const Value& top);

@@ -6,9 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -24,7 +22,6 @@
 #include "runtime/device.h"
 #include "value/closure.h"
 #include "value/factor.h"
-#include "value/storage.h"
 #include "value/value.h"
 #include "weft/view.h"
 
@@ -41,7 +38,7 @@ class Importer {
       if (closure_.nodes()[i].is_needed) import(i);
     }
     result_.sink = sink(*arena_, outputs_);
-    for (const auto& [buffer, id] : dying_) result_.dying.push_back(id);
+    for (const UOp buffer : dying_) result_.dying.push_back(buffer.number());
     std::sort(result_.dying.begin(), result_.dying.end());
     result_.arena = std::move(arena_);
     return std::move(result_);
@@ -51,7 +48,6 @@ class Importer {
   struct Made {
     UOp shaped;  // the Value, in its shape
     UOp memory;  // of an AFTER, or of what is in memory: what a write stands AFTER
-    int64_t buffer = -1;
   };
 
   void import(uint32_t i) {
@@ -85,27 +81,19 @@ class Importer {
     if (made.shaped) return;
     const Closure::Node& n = closure_.nodes()[i];
     Value& value = *n.value;
-    if (!n.is_filled && !value.is_filled()) {
-      std::array<Ref<Value>, Value::kMostSources> released;
-      const std::lock_guard lock(graph_mutex());
-      value.fill(Buffer::make(value.device(), bytes_of(value)), released);
-    }
-    made.buffer = int64_t(result_.buffers.size());
-    made.memory = add_buffer(value, value.buffer());
+    Ref<Buffer> memory = n.is_filled ? value.buffer() : Ref<Buffer>();
+    // One owner is the Value itself, another this.
+    const bool is_shared = memory && memory->owners() > 2;
+    const bool is_dying = !n.is_kept && !is_shared;
+    made.memory = add_buffer(value, std::move(memory), n.is_filled || is_dying ? nullptr : &value);
     made.shaped = reshaped(made.memory, value);
-    // One owner is the Value itself, another the list of buffers.
-    const bool is_shared = value.buffer()->owners() > 2;
-    if (!n.is_kept && !is_shared) dying_.emplace(made.memory, made.buffer);
+    if (is_dying) dying_.insert(made.memory);
   }
 
-  UOp add_buffer(const Value& value, Ref<Buffer> memory) {
+  UOp add_buffer(const Value& like, Ref<Buffer> memory, Value* to_fill) {
     const int64_t id = int64_t(result_.buffers.size());
-    result_.buffers.push_back(std::move(memory));
-    return buffer(*arena_, value.dtype(), value.numel(), value.device().name(), id);
-  }
-
-  static size_t bytes_of(const Value& value) {
-    return size_t(value.numel()) * size_t(value.dtype().item_bytes());
+    result_.buffers.push_back({std::move(memory), to_fill, like.dtype(), like.numel()});
+    return buffer(*arena_, like.dtype(), like.numel(), like.device().name(), id);
   }
 
   // ---- chains of writes
@@ -136,9 +124,8 @@ class Importer {
       return made.memory;  // an AFTER that this one goes on from
     }
     if (chain.hides_base) {
-      const int64_t id = int64_t(result_.buffers.size());
-      const UOp fresh = add_buffer(top, Buffer::make(top.device(), bytes_of(top)));
-      dying_.emplace(fresh, id);
+      const UOp fresh = add_buffer(top, nullptr, nullptr);
+      dying_.insert(fresh);
       return fresh;
     }
     UOp copy = make(Op::CONTIGUOUS, made.shaped);
@@ -195,7 +182,7 @@ class Importer {
   std::vector<UOp> outputs_, scratch_;
   std::unordered_set<UOp> stored_;   // outputs
   std::unordered_set<UOp> written_;  // bases of chains, one each
-  std::unordered_map<UOp, int64_t> dying_;
+  std::unordered_set<UOp> dying_;    // BUFFERs
   Imported result_;
 };
 

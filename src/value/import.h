@@ -7,6 +7,7 @@
 
 #include "base/ref.h"
 #include "ir/arena.h"
+#include "ir/dtype.h"
 #include "ir/node.h"
 #include "runtime/buffer.h"
 #include "value/closure.h"
@@ -14,12 +15,20 @@
 
 namespace weft {
 
+// The memory of a BUFFER: where there is none yet, it is to be made before the graph runs.
+struct ImportedBuffer {
+  Ref<Buffer> memory;
+  Value* value;  // whose memory it is, to be filled; null when it is that of no Value
+  DType dtype;
+  int64_t count;
+};
+
 struct Imported {
   std::shared_ptr<Arena> arena;
-  UOp sink;                          // of outputs
-  std::vector<Value*> outputs;       // source i of the SINK is outputs[i]: CONTIGUOUS, or the AFTER
-  std::vector<Ref<Buffer>> buffers;  // the memory of BUFFER i
-  std::vector<int64_t> dying;        // BUFFERs that nothing reads after this graph
+  UOp sink;                             // of outputs
+  std::vector<Value*> outputs;          // source i of the SINK: CONTIGUOUS, or the AFTER
+  std::vector<ImportedBuffer> buffers;  // of BUFFER i
+  std::vector<int64_t> dying;           // BUFFERs that nothing reads after this graph
 };
 
 // The Values that the closure stores, as the sources of a SINK. A Value in memory is a BUFFER under
@@ -29,7 +38,7 @@ struct Imported {
 // place, where its old content is not kept and no other chain takes it; else CONTIGUOUS(x), a copy.
 // A chain that writes everything has new memory as its base.
 //
-// Memory that nobody wrote gets allocated and its Values filled. The lock of realise is held.
+// Nothing is allocated and no Value changes. The lock of realise is held.
 Imported import_values(const Closure& closure);
 
 }  // namespace weft

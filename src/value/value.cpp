@@ -126,7 +126,7 @@ void Value::set_filled() noexcept {
   if (before == 0) pinned_count.fetch_add(bytes(), std::memory_order_relaxed);
 }
 
-int64_t Value::bytes() const { return numel() * dtype_.item_bytes(); }
+int64_t Value::bytes() const { return int64_t(uint64_t(numel()) * uint64_t(dtype_.item_bytes())); }
 
 void retain(Value* value) noexcept { value->owners_.fetch_add(1, std::memory_order_relaxed); }
 

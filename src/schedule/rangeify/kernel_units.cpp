@@ -24,6 +24,8 @@ namespace {
 
 constexpr size_t kMostSearched = 4096;  // units looked at before two are said to depend
 
+constexpr size_t kMostOpen = 16;  // kernels of the same loops that others may join
+
 struct Unit {
   std::vector<uint32_t> writes;  // in values_
   std::vector<uint32_t> needs;   // units whose memory it reads
@@ -198,18 +200,20 @@ class Grouping {
 
   // Whether a needs b, directly or not; also when that would take long to find out.
   bool depends(uint32_t a, uint32_t b) {
-    std::vector<uint32_t> todo{a}, seen{a};
+    marks_.resize(units_.size());
+    mark_++;
+    std::vector<uint32_t> todo{a};
+    marks_[a] = mark_;
+    size_t searched = 0;
     while (!todo.empty()) {
       const uint32_t u = todo.back();
       todo.pop_back();
       for (uint32_t need : units_[u].needs) {
         need = find(need);
         if (need == b && u != b) return true;
-        if (need == u || std::find(seen.begin(), seen.end(), need) != seen.end()) {
-          continue;
-        }
-        if (seen.size() >= kMostSearched) return true;
-        seen.push_back(need);
+        if (marks_[need] == mark_) continue;
+        if (++searched > kMostSearched) return true;
+        marks_[need] = mark_;
         todo.push_back(need);
       }
     }
@@ -328,9 +332,10 @@ class Grouping {
       std::vector<uint32_t> key;
       for (UOp r : loops_of(values_[units_[u].writes[0]])) key.push_back(r.id());
       std::vector<uint32_t>& candidates = open[{levels_[u], std::move(key)}];
-      const auto partner = std::find_if(candidates.begin(), candidates.end(),
+      const auto partner = std::find_if(candidates.rbegin(), candidates.rend(),
                                         [&](uint32_t g) { return can_share(g, u); });
-      if (partner == candidates.end()) {
+      if (partner == candidates.rend()) {
+        if (candidates.size() == kMostOpen) candidates.erase(candidates.begin());
         candidates.push_back(u);
         heads.push_back(u);
       } else {
@@ -397,6 +402,8 @@ class Grouping {
   NodeMap readers_;
   std::vector<Unit> units_;
   std::vector<uint32_t> parents_, levels_, order_;
+  std::vector<uint32_t> marks_;  // of searches: by which one a unit was seen last
+  uint32_t mark_ = 0;
 };
 
 }  // namespace

@@ -31,8 +31,7 @@ std::vector<StoredValue> stored_values(UOp sink) {
 }
 
 UOp memory_of(UOp n) {
-  while (n.is(Op::AFTER) || n.is(Op::INDEX)) n = n.src(0);
-  return n;
+  return place_of(n).base;
 }
 
 bool is_memory_after(UOp n) { return n.is(Op::AFTER) && !is_register(n); }
