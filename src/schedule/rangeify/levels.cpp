@@ -23,6 +23,7 @@ class Finder {
       : values_(values), limits_(limits), numbers_(arena), after_(arena) {
     statements_.resize(values.size());
     memories_.resize(values.size());
+    has_register_.resize(values.size());
     levels_.of.resize(values.size());
     levels_.together.resize(values.size());
   }
@@ -58,6 +59,7 @@ class Finder {
     }
     std::vector<UOp> reads;
     visit_computation(roots, [&](UOp n) {
+      if (n.is(Op::DEFINE_REG)) has_register_[k] = true;
       if (is_read(n)) {
         reads.push_back(n);
       } else {
@@ -87,7 +89,8 @@ class Finder {
     if (number == 0) return 1;
     const uint32_t source = uint32_t(number - 1);
     if (!values_[source].must_store) return levels_.of[source];
-    if (values_[k].must_store && reads_own_place(read, memory) &&
+    // A loop with a register is computed in one place only: others read what it stores.
+    if (values_[k].must_store && !has_register_[source] && reads_own_place(read, memory) &&
         has_same_loops(values_[k], values_[source]) && add_together(k, source)) {
       return levels_.of[source];
     }
@@ -119,6 +122,7 @@ class Finder {
   const std::vector<StoredValue>& values_;
   KernelLimits limits_;
   std::vector<size_t> statements_;
+  std::vector<bool> has_register_;
   std::vector<std::vector<UOp>> memories_;  // that each reads
   NodeMap numbers_, after_;
   Levels levels_;

@@ -132,7 +132,7 @@ class Transform {
     const std::span<const UOp> loops = n.srcs().subspan(1);
     if (!inner.is(Op::END)) return close(inner, {}, loops);
     IndexList ranges(loops.begin(), loops.end());
-    const bool is_carrying = is_register(inner.src(0).src(1));
+    const bool is_carrying = is_register(n.src(0).src(1));
     ranges.insert(is_carrying ? ranges.begin() : ranges.end(), inner.srcs().begin() + 1,
                   inner.srcs().end());
     return end(inner.src(0), ranges);

@@ -78,6 +78,7 @@ bool StepTemplate::classify(UOp a, UOp b, Edge& edge) {
     return true;
   }
   if (!is_same_kind(a, b) || a.src_count() == 0) return false;
+  if (b.is(Op::AFTER) || is_effect(b.op())) return false;  // versions are made one by one
   edge.role = Role::kInner;
   if (const auto known = place_.find(b); known != place_.end()) {
     return matched_[known->second] == a;
