@@ -32,13 +32,21 @@ bool writes_nothing(UOp effect) {
   return std::any_of(shape.begin(), shape.end(), [](Dim d) { return d.is(0); });
 }
 
+// A write that is done again by a later one is done once: later ones cover it.
 UOp after_nothing(Match& m) {
   const UOp n = m.root();
-  std::vector<UOp> srcs{n.src(0)};
-  for (UOp s : n.srcs().subspan(1)) {
-    if (!writes_nothing(s)) srcs.push_back(s);
+  NodeMap later(m.arena());
+  std::vector<UOp> srcs;
+  for (size_t i = n.src_count(); i-- > 1;) {
+    const UOp effect = n.src(i);
+    const bool is_repeated = later.has(effect) && is_effect(effect.op());
+    if (writes_nothing(effect) || is_repeated) continue;
+    later.put_number(effect, 1);
+    srcs.push_back(effect);
   }
-  if (srcs.size() == 1) return n.src(0);
+  if (srcs.empty()) return n.src(0);
+  srcs.push_back(n.src(0));
+  std::reverse(srcs.begin(), srcs.end());
   return srcs.size() == n.src_count() ? UOp() : m.arena().with_srcs(n, srcs);
 }
 
