@@ -1,7 +1,9 @@
 // What tensors refuse: a typed error at the call, which names the operation, and nothing changed.
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -127,6 +129,76 @@ TEST(TensorErrors, dtypes) {
       {"cast", [](Tensor& x) { x.cast(dtypes::index); },
        "[cast] tensors do not have elements of index"},
   });
+}
+
+TEST(TensorErrors, numbers) {
+  const Tensor byte = Tensor::zeros({3}, dtypes::uint8), small = Tensor::zeros({3}, dtypes::int8);
+  const Tensor whole = Tensor::zeros({3}, dtypes::int32);
+  const int64_t large = int64_t(1) << 40;
+  const std::string of_int32 = " is not a value of int32, which holds -2147483648 to 2147483647";
+  expect_refused<DTypeError>({
+      {"full", [&](Tensor&) { Tensor::full({2}, large); }, "[full] 1099511627776" + of_int32},
+      {"full_real", [](Tensor&) { Tensor::full({2}, 2147483648.0, dtypes::int32); },
+       "[full] 2147483648" + of_int32},
+      {"full_nan", [](Tensor&) { Tensor::full({2}, std::nan(""), dtypes::int32); },
+       "[full] nan" + of_int32},
+      {"full_negative", [](Tensor&) { Tensor::full({2}, -1, dtypes::uint64); },
+       "[full] -1 is not a value of uint64, which holds 0 to 18446744073709551615"},
+      {"add", [&](Tensor&) { whole.add(large); }, "[ADD] 1099511627776" + of_int32},
+      {"sub_from", [&](Tensor&) { 300 - byte; },
+       "[SUB] 300 is not a value of uint8, which holds 0 to 255"},
+      {"max", [&](Tensor&) { small.binary(Op::MAX, -129); },
+       "[MAX] -129 is not a value of int8, which holds -128 to 127"},
+      {"where", [&](Tensor&) { Tensor::where(byte, small, 128); },
+       "[where] 128 is not a value of int8, which holds -128 to 127"},
+      {"where_numbers", [&](Tensor&) { Tensor::where(byte, 1, large); },
+       "[where] 1099511627776" + of_int32},
+      {"pad", [&](Tensor&) { byte.pad({{0, 0}}, 256); },
+       "[pad] 256 is not a value of uint8, which holds 0 to 255"},
+      {"assign", [&](Tensor&) { Tensor(whole).assign(large); },
+       "[assign] 1099511627776" + of_int32},
+      {"assign_real", [&](Tensor&) { Tensor(byte).assign(-1.5); },
+       "[assign] -1.5 is not a value of uint8, which holds 0 to 255"},
+      {"set", [&](Tensor&) { Tensor(byte).set({0}, 256); },
+       "[assign] 256 is not a value of uint8, which holds 0 to 255"},
+      {"update", [&](Tensor&) { Tensor(byte).update(Op::MUL, 256); },
+       "[MUL] 256 is not a value of uint8, which holds 0 to 255"},
+      {"arange", [](Tensor&) { Tensor::arange(250, 260, 2, dtypes::uint8); },
+       "[arange] 258 is not a value of uint8, which holds 0 to 255"},
+      {"arange_down", [](Tensor&) { Tensor::arange(2, -2, -1, dtypes::uint8); },
+       "[arange] -1 is not a value of uint8, which holds 0 to 255"},
+  });
+  EXPECT_EQ(byte.data<uint8_t>(), std::vector<uint8_t>(3));
+  EXPECT_EQ(whole.data<int32_t>(), std::vector<int32_t>(3));
+}
+
+TEST(TensorErrors, numbers_that_fit) {
+  const int64_t large = int64_t(1) << 40;
+  EXPECT_EQ(Tensor::full({}, large, dtypes::bool_).item<int>(), 1);
+  EXPECT_EQ(Tensor::full({}, large, dtypes::float32).item<int64_t>(), large);
+  EXPECT_EQ(Tensor::full({}, 1e300, dtypes::float16).item<double>(), HUGE_VAL);
+  EXPECT_EQ(Tensor::full({}, 255.9, dtypes::uint8).item<int>(), 255);
+  EXPECT_EQ(Tensor::full({}, -0.9, dtypes::uint8).item<int>(), 0);
+  EXPECT_EQ(Tensor::full({}, -128.9, dtypes::int8).item<int>(), -128);
+  EXPECT_EQ(Tensor::full({}, true, dtypes::uint8).item<int>(), 1);
+  EXPECT_EQ(Tensor::full({}, INT64_MIN, dtypes::int64).item<int64_t>(), INT64_MIN);
+  EXPECT_EQ((Tensor::full({}, 3) / large).item<float>(), 3.0F / float(large));
+  EXPECT_EQ(Tensor::arange(2, -1, -1, dtypes::uint8).data<uint8_t>(),
+            (std::vector<uint8_t>{2, 1, 0}));
+  EXPECT_EQ(Tensor::arange(0, 256, 1, dtypes::uint8).at({255}).item<int>(), 255);
+}
+
+// As in NumPy: what lies past all values is compared, not refused.
+TEST(TensorErrors, numbers_that_are_compared) {
+  const Tensor x = Tensor::zeros({2}, dtypes::uint8);
+  for (const auto& [op, number, right, left] :
+       std::vector<std::tuple<Op, int64_t, bool, bool>>{{Op::CMPLT, 256, true, false},
+                                                        {Op::CMPLT, -1, false, true},
+                                                        {Op::CMPEQ, 256, false, false},
+                                                        {Op::CMPNE, -1, true, true}}) {
+    EXPECT_EQ(x.binary(op, number).data<bool>(), std::vector<bool>(2, right));
+    EXPECT_EQ(x.reverse_binary(op, number).data<bool>(), std::vector<bool>(2, left));
+  }
 }
 
 TEST(TensorErrors, devices) {

@@ -1,14 +1,14 @@
 // Random tensor graphs, scheduled and run kernel by kernel, give what the evaluator gives on the
 // graph as it was.
 #include <cstddef>
-#include <cstdint>
-#include <map>
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "ir/arena.h"
 #include "ir/array.h"
 #include "ir/evaluate.h"
@@ -30,13 +30,21 @@ void fuzz_one(weft::fuzz::Choices& choices) {
   for (const auto& [id, array] : buffers) {
     if (choices.one_in(2)) options.dying.push_back(id);
   }
-  if (choices.one_in(4)) options.limits = {.statements = 4, .buffers = 6, .writes = 2};
+  if (choices.one_in(3)) {
+    options.limits = {.statements = 1 + choices.below(4),
+                      .buffers = 8 + choices.below(5),
+                      .writes = 1 + choices.below(4),
+                      .accumulators = 1 + choices.below(4)};
+  }
   if (choices.one_in(4)) options.limits.sequences = false;
   std::vector<Array> got;
   std::string text;
   try {
     const Schedule schedule = make_schedule(sink, options);
     text = test::describe(schedule);
+    for (const KernelCall& call : schedule.calls) {
+      if (call.arguments.size() > options.limits.buffers) throw Error("too many buffers");
+    }
     got = test::run_schedule(schedule, buffers);
   } catch (const std::exception& e) {
     throw std::runtime_error(fmt::format("{}\n{}\n{}", e.what(), print(sink), text));

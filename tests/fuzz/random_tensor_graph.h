@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "ir/build.h"
 #include "ir/dim.h"
 #include "ir/node.h"
+#include "ir/scalar.h"
 #include "ir/shape.h"
 #include "tests/fuzz/choices.h"
 
@@ -28,28 +30,51 @@ class RandomTensorGraph {
   };
 
   Result make() {
+    wide_ = c_.one_in(2);
     for (int64_t id = 1, last = 1 + int64_t(c_.below(3)); id <= last; id++) add_buffer(id);
     for (uint64_t i = 2 + c_.below(14); i > 0; i--) add(step());
     std::vector<UOp> outputs;
     for (uint64_t i = 1 + c_.below(3); i > 0; i--) outputs.push_back(contiguous(pick()));
-    if (!versions_.empty() && c_.one_in(2)) outputs.push_back(versions_.back());
+    for (UOp v : versions_) {
+      if (c_.one_in(2)) outputs.push_back(v);
+    }
+    if (c_.one_in(4)) outputs.push_back(outputs[c_.below(outputs.size())]);
+    if (c_.one_in(8)) outputs.push_back(old_[c_.below(old_.size())]);
     return {sink(arena_, outputs), std::move(buffers_)};
   }
 
  private:
   using Sizes = std::vector<Dim>;
+  using Axes = std::vector<int64_t>;
 
-  DType type() { return c_.one_in(3) ? dtypes::float32 : dtypes::int32; }
+  DType type() {
+    switch (c_.below(wide_ ? 10 : 3)) {
+      case 0: return dtypes::float32;
+      case 1:
+      case 2:
+      case 3: return dtypes::int32;
+      case 4: return dtypes::int8;
+      case 5: return dtypes::uint64;
+      case 6: return dtypes::float16;
+      case 7: return dtypes::uint32;
+      case 8: return dtypes::bool_;
+      default: return dtypes::float64;
+    }
+  }
 
   void add_buffer(int64_t id) {
     static constexpr int64_t kSizes[] = {1, 2, 4, 6, 6, 8, 12, 12, 12, 16, 24, 0};
     const int64_t size = kSizes[c_.below(std::size(kSizes))];
     const DType dtype = type();
     std::vector<int64_t> numbers;
-    for (int64_t i = 0; i < size; i++) numbers.push_back(c_.between(-9, 9));
+    const int64_t least = dtype.is_signed() || dtype.is_float() ? -9 : 0;
+    for (int64_t i = 0; i < size; i++) {
+      numbers.push_back(c_.between(least, dtype.is_bool() ? 1 : 9));
+    }
     buffers_[id] = Array::of_ints(dtype, {size}, numbers);
     const UOp b = buffer(arena_, dtype, size, "REF", id);
     versions_.push_back(b);
+    old_.push_back(b);
     add(b);
     add(reshaped(b));
   }
@@ -70,7 +95,7 @@ class RandomTensorGraph {
   static Sizes sizes(UOp n) { return {shape_of(n).begin(), shape_of(n).end()}; }
 
   UOp step() {
-    switch (c_.below(14)) {
+    switch (c_.below(15)) {
       case 0: return unary_step(pick());
       case 1:
       case 2:
@@ -83,6 +108,9 @@ class RandomTensorGraph {
       case 9: return reduce_step(pick());
       case 10: return c_.one_in(3) ? contiguous(pick()) : expand_step(pick());
       case 11: return iota_step();
+      case 12:
+        if (c_.one_in(3)) return chain_step(pick());
+        return c_.one_in(2) ? bit_step(pick()) : other_loop_step();
       default: return write_step();
     }
   }
@@ -95,7 +123,7 @@ class RandomTensorGraph {
   UOp number(DType dtype) {
     if (dtype.is_bool()) return bool_const(arena_, c_.one_in(2));
     if (dtype.is_float()) return constant(arena_, dtype, double(c_.between(-3, 3)));
-    return constant(arena_, dtype, c_.between(-3, 3));
+    return constant_of(dtype, c_.between(-3, 3));
   }
 
   // Something of x's shape and dtype.
@@ -283,13 +311,164 @@ class RandomTensorGraph {
     return versions_[which] = after(old, stores);
   }
   UOp constant_of(DType dtype, int64_t v) {
-    return dtype.is_float() ? constant(arena_, dtype, double(v)) : constant(arena_, dtype, v);
+    if (dtype.is_bool()) return bool_const(arena_, v & 1);
+    if (!dtype.is_float()) return constant_bits(arena_, dtype, bits_of_int(dtype, v));
+    if (oddness_ > 0 && c_.one_in(6)) {
+      constexpr double kInfinity = std::numeric_limits<double>::infinity();
+      constexpr double kOdd[] = {-0.0, kInfinity, -kInfinity, 0.1};
+      return constant(arena_, dtype, kOdd[c_.below(4)]);
+    }
+    return constant(arena_, dtype, oddness_ == 2 ? double(v) * 0.1 : double(v));
   }
   static UOp slice(UOp flat, int64_t begin, int64_t width) {
     const std::vector<std::pair<Dim, Dim>> box{{begin, begin + width}};
     return shrink(flat, box);
   }
 
+  UOp bit_step(UOp x) {
+    if (x.dtype() == dtypes::int32) return bitcast(x, dtypes::uint32);
+    if (x.dtype() == dtypes::uint32) return bitcast(x, dtypes::int32);
+    return x;
+  }
+  // Arithmetic as long as a loop of a program makes it.
+  UOp chain_step(UOp x) {
+    if (x.dtype().is_bool()) return x;
+    const int64_t length = 64 + c_.between(0, 70), period = 1 + int64_t(c_.below(4));
+    const uint64_t kind = c_.below(5);
+    const UOp y = partner(x), two = constant_of(x.dtype(), 2);
+    for (int64_t i = 0; i < length; i++) {
+      const UOp k = constant_of(x.dtype(), c_.one_in(60) ? 5 : i % period + 1);
+      if (kind == 0) x = x + k;
+      if (kind == 1) x = i % 2 ? x * two : x - k;
+      if (kind == 2) x = i % 3 ? max(x, k) : x + y;
+      if (kind == 3) x = i % 2 ? x + y : x * k;
+      if (kind == 4) x = x + constant_of(x.dtype(), i);
+    }
+    return x;
+  }
+
+  // The same with reductions, views, other memories and two steps back; numbers that are odd.
+  UOp other_loop_step() {
+    const size_t which = c_.below(versions_.size());
+    const UOp old = versions_[which];
+    const int64_t size = size_of_shape(old);
+    if (size < 4) return old;
+    oddness_ = int(c_.below(3));
+    UOp flat = reshape(old, Sizes{size});
+    if (c_.one_in(6)) flat = bit_step(flat);
+    const int64_t width = c_.one_in(2) ? 1 : c_.between(1, 4);
+    int64_t stride = c_.one_in(2) ? c_.between(-4, 4) : width;
+    const int64_t start = stride < 0 ? size - width : c_.between(0, 2);
+    const DType t = flat.dtype();
+    UOp other = pick();
+    if (size_of_shape(other) == 0) other = flat;
+    const int64_t osize = size_of_shape(other);
+    UOp oflat = reshape(other, Sizes{osize});
+    if (other.dtype() != t) oflat = cast(oflat, t);
+    const uint64_t kind = c_.below(12), tview = c_.below(5);
+    const int64_t ostep = c_.between(-2, 3);
+    const bool scalar = c_.one_in(3);
+    UOp previous = scalar ? constant_of(t, 1) : slice(flat, c_.between(0, size - width), width);
+    UOp previous2 = previous;
+    std::vector<UOp> stores, stores2;
+    UOp old2;
+    if (c_.one_in(4)) {
+      old2 = versions_[c_.below(versions_.size())];
+      if (old2 == old || size_of_shape(old2) < 12 || old2.dtype() != t) old2 = {};
+    }
+    for (int64_t i = 0; i < 12; i++) {
+      const int64_t at = c_.one_in(40) ? c_.between(0, size - width) : start + i * stride;
+      if (at < 0 || at + width > size) break;
+      UOp target = slice(flat, at, width);
+      const UOp step = constant_of(t, c_.one_in(15) ? 7 : i * 2 - 3);
+      const int64_t o = (((i * ostep) % std::max<int64_t>(1, osize - width + 1)) + osize) %
+                        std::max<int64_t>(1, osize - width + 1);
+      const UOp on =
+          osize >= width ? slice(oflat, o, width) : expand(slice(oflat, 0, 1), Sizes{width});
+      UOp value = step;
+      const bool b = t.is_bool();
+      const auto add = [&](UOp p, UOp q) { return b ? p | q : p + q; };
+      const auto mul = [&](UOp p, UOp q) { return b ? p & q : p * q; };
+      switch (kind) {
+        case 0: value = step; break;
+        case 1:
+          value = add(previous, on);
+          previous = value;
+          break;
+        case 2:
+          value = add(mul(previous, step), on);
+          previous = value;
+          break;
+        case 3:
+          value = reduce_axis(b ? Op::OR : Op::ADD, oflat, Axes{0});
+          value = add(mul(expand(value, Sizes{width}), step), on);
+          break;
+        case 4:
+          value = expand(reduce_axis(b ? Op::OR : Op::MAX,
+                                     slice(oflat, 0, std::min<int64_t>(osize, 1 + i % 3)), Axes{0}),
+                         Sizes{width});
+          break;
+        case 5: {
+          value = expand(
+              reduce_axis(b ? Op::OR : Op::ADD, slice(oflat, o, std::min(width, osize)), Axes{0}),
+              Sizes{width});
+          value = add(value, previous);
+          previous = value;
+          break;
+        }
+        case 6:
+          value =
+              slice(after(contiguous(oflat), slice(contiguous(oflat), o, 1).assign(step)), 0, 1);
+          value = expand(value, Sizes{width});
+          break;
+        case 7: value = add(contiguous(on), step); break;
+        case 8: {
+          UOp nv = add(previous, previous2);
+          previous2 = previous;
+          previous = nv;
+          value = nv;
+          break;
+        }
+        case 9:
+          value = add(flip(previous.op() == Op::CONST ? on : previous, Axes{0}), step);
+          previous = value;
+          break;
+        case 10: value = add(slice(flat, (at + 1) % (size - width + 1), width), step); break;
+        default:
+          value =
+              add(previous, add(step, slice(flat, (at + size - 1) % (size - width + 1), width)));
+          previous = value;
+          break;
+      }
+      if (shape_of(value).empty() && c_.one_in(2))
+        value = expand(reshape(value, Sizes{1}), Sizes{width});
+      switch (tview) {
+        case 0: target = flip(target, Axes{0}); break;
+        case 1:
+          target = reshape(target, Sizes{1, width});
+          if (!shape_of(value).empty()) value = reshape(value, Sizes{1, width});
+          break;
+        default: break;
+      }
+      stores.push_back(target.assign(value));
+      if (old2 && i < size_of_shape(old2) - width)
+        stores2.push_back(
+            slice(reshape(old2, Sizes{size_of_shape(old2)}), i, width)
+                .assign(shape_of(value).size() == 2 ? reshape(value, Sizes{width}) : value));
+      if (tview == 1 && shape_of(value).size() == 2 && previous == value)
+        previous = reshape(value, Sizes{width});
+    }
+    oddness_ = 0;
+    if (stores.empty()) return old;
+    if (stores2.size() > 1)
+      for (UOp& v : versions_)
+        if (v == old2) {
+          v = after(old2, stores2);
+          if (c_.one_in(2)) add(v);
+          break;
+        }
+    return versions_[which] = after(old, stores);
+  }
   UOp write_step() {
     if (!versions_.empty() && !versions_.back().dtype().is_bool() && c_.one_in(3)) {
       return loop_step();
@@ -316,6 +495,9 @@ class RandomTensorGraph {
   Choices& c_;
   std::map<int64_t, Array> buffers_;
   std::vector<UOp> values_, versions_;
+  bool wide_ = false;  // dtypes of all kinds
+  int oddness_ = 0;    // of constants
+  std::vector<UOp> old_;
 };
 
 }  // namespace weft::fuzz

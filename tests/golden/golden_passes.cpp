@@ -18,6 +18,7 @@
 #include "ir/spec.h"
 #include "ir/walk.h"
 #include "rewrite/graph_rewrite.h"
+#include "rewrite/rule_set.h"
 #include "schedule/rangeify/bufferize_to_store.h"
 #include "schedule/rangeify/indexing.h"
 #include "schedule/rangeify/inline_buffers.h"

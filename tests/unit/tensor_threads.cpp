@@ -8,6 +8,7 @@
 
 #include "ir/op.h"
 #include "tests/unit/tensor_helpers.h"
+#include "weft/counters.h"
 #include "weft/tensor.h"
 
 namespace weft {
@@ -63,6 +64,57 @@ TEST(TensorThreads, copies_of_one_tensor) {
     }
   });
   EXPECT_EQ(shared.sum().item<float>(), 28);
+}
+
+// h is read by two values that two threads realise: the product is computed by one of them.
+TEST(TensorThreads, what_is_shared_is_computed_once) {
+  const Tensor x = test::counted({6, 6});
+  const auto kernels_of = [&](auto realize_both) {
+    const Tensor h = x.matmul(x), low = h.min({{0}}), high = h.max({{1}});
+    const uint64_t before = counters().kernels;
+    realize_both(low, high);
+    EXPECT_EQ(low.data<float>(), (test::Floats{330, 345, 360, 375, 390, 405}));
+    EXPECT_EQ(high.at({0}).item<float>(), 405);
+    return counters().kernels - before;
+  };
+  const uint64_t alone = kernels_of([](Tensor low, Tensor high) {
+    low.realize();
+    high.realize();
+  });
+  EXPECT_EQ(alone, 3U);
+  for (int round = 0; round < 50; round++) {
+    const uint64_t together = kernels_of([](Tensor low, Tensor high) {
+      std::thread other([&] { low.realize(); });
+      high.realize();
+      other.join();
+    });
+    EXPECT_EQ(together, alone);
+  }
+}
+
+TEST(TensorThreads, results_keep_their_values_while_another_writes) {
+  constexpr int64_t size = 64;
+  const Tensor base = test::counted({8, 8});
+  std::vector<Tensor> results;
+  for (int64_t k = 0; k < kRounds; k++) results.push_back(base.permute({1, 0}) + k);
+  std::thread writer([&] {
+    Tensor column = base.at({Slice{}, 3});
+    for (int64_t k = 0; k < kRounds; k++) {
+      column.update(Op::MUL, -1);
+      column.update(Op::SUB, k);
+      if (k % 3 == 0) column.realize();
+    }
+  });
+  for (int64_t k = 0; k < kRounds; k++) {
+    test::Floats expected;
+    for (int64_t i = 0; i < size; i++) expected.push_back(float(i % 8 * 8 + i / 8 + k));
+    EXPECT_EQ(results[size_t(k)].data<float>(), expected);
+  }
+  writer.join();
+  float first = 3;
+  for (int64_t k = 0; k < kRounds; k++) first = -first - float(k);
+  EXPECT_EQ(base.at({0, 3}).item<float>(), first);
+  EXPECT_EQ(base.at({0, 2}).item<float>(), 2);
 }
 
 }  // namespace

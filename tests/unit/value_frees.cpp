@@ -5,10 +5,12 @@
 
 #include "base/config.h"
 #include "base/ref.h"
+#include "ir/dtype.h"
 #include "ir/op.h"
 #include "tests/unit/tensor_helpers.h"
 #include "value/storage.h"
 #include "value/value.h"
+#include "weft/counters.h"
 #include "weft/tensor.h"
 
 namespace weft {
@@ -57,6 +59,50 @@ TEST(ValueFrees, realised_values_hold_nothing) {
 TEST(ValueFrees, a_value_and_its_storage_are_small) {
   EXPECT_LE(sizeof(Value), 96U);
   EXPECT_LE(sizeof(Value) + sizeof(Storage) + sizeof(Tensor), 320U);
+}
+
+// What only pending values read is pinned; what tensors hold is not.
+TEST(ValueFrees, pinned_bytes) {
+  const int64_t before = pinned_bytes();
+  {
+    Tensor x = test::counted({100}), y = x + 1;
+    EXPECT_EQ(pinned_bytes(), before);
+    x = y;
+    EXPECT_EQ(pinned_bytes(), before + 400);
+    y.realize();
+    EXPECT_EQ(pinned_bytes(), before);
+    y.set({0}, 1);
+    EXPECT_EQ(pinned_bytes(), before + 400);
+    const Tensor z = y * 2;
+    y.realize();
+    EXPECT_EQ(pinned_bytes(), before);
+    y.assign(0);
+    EXPECT_EQ(pinned_bytes(), before + 400);
+    EXPECT_EQ(z.sum().item<float>(), (50 * 101 - 1 + 1) * 2);
+  }
+  EXPECT_EQ(pinned_bytes(), before);
+}
+
+TEST(ValueFrees, past_the_bound_on_bytes_results_are_realised) {
+  constexpr int64_t bytes = 400, most = 10 * bytes;
+  const test::Setting bound(config().most_pinned_bytes, pinned_bytes() + most);
+  const uint64_t kernels = counters().kernels;
+  Tensor sum = Tensor::zeros({100}), written = test::counted({100});
+  for (int i = 0; i < 200; i++) {
+    sum = sum + test::counted({100});
+    written.at({Slice{.step = 2}}).update(Op::ADD, test::counted({50}));
+    EXPECT_LE(pinned_bytes(), config().most_pinned_bytes + 2 * bytes);
+  }
+  EXPECT_LE(counters().kernels, kernels + 100);
+  EXPECT_EQ(sum.at({99}).item<float>(), 99 * 200);
+  EXPECT_EQ(written.at({98}).item<float>(), 98 + 49 * 200);
+  EXPECT_EQ(written.at({99}).item<float>(), 99);
+}
+
+TEST(ValueFrees, of_no_elements_whose_source_goes) {
+  const Tensor x = (Tensor::zeros({0, 3, 5, 7, 9, 11, 13}) + 1).cast(dtypes::int32);
+  EXPECT_EQ(Sizes(x.shape()), (Sizes{0, 3, 5, 7, 9, 11, 13}));
+  EXPECT_TRUE(x.data<int32_t>().empty());
 }
 
 TEST(ValueFrees, past_the_bound_results_are_realised) {
