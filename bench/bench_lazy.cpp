@@ -1,5 +1,5 @@
-// bench_lazy COUNT REPEATS: what a lazy a.add(b) costs; prints one JSON object with the median CPU time of the
-// repeats and the bytes of a live result. Nothing runs.
+// bench_lazy COUNT REPEATS: what a lazy a.add(b) costs; prints one JSON object with the median CPU
+// times of the repeats and the bytes of a live result. Nothing runs.
 #include <algorithm>
 #include <cstddef>
 #include <ctime>
@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <time.h>
 
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 
 namespace {

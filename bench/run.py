@@ -1,9 +1,11 @@
-"""`make bench`: weft's rewrite engine beside tinygrad's, on the same graphs with the same rules.
+"""`make bench`: weft's rewrite engine and scheduler beside tinygrad's.
 
-Both engines make the graph from the same random numbers, apply the same rules in the same order and
-must come to the same result; times are CPU seconds, the best of several runs taken in turn, so only
-their ratio means something on a shared machine. Then: how weft's cost grows with the graph, and what
-the statistics cost, in instructions counted by callgrind.
+    run.py [rewrite] [schedule]     both, unless told; `make bench BENCH_ARGS=schedule`
+
+rewrite: both engines make the same graph from the same random numbers, apply the same rules in the same
+order and must come to the same result; times are CPU seconds, the best of several runs taken in turn, so
+only their ratio means something on a shared machine. Then: how weft's cost grows with the graph, and what
+the statistics cost, in instructions counted by callgrind. schedule: see scheduler.py.
 """
 import json
 import os
@@ -11,6 +13,8 @@ import pathlib
 import shutil
 import subprocess
 import sys
+
+import scheduler
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("WEFT_BUILD", HERE.parent / "build" / "release")).resolve()
@@ -102,12 +106,24 @@ def statistics_cost():
         print(f"  {title:<26}{count:>14,}{(count - without) / without:>+10.3%}")
 
 
-def main():
+def rewrite_engine():
     rules = BUILD / "bench_rules.json"
     rules.write_text(subprocess.run([program("bench_rewrite"), "--rules"], check=True, capture_output=True, text=True).stdout)
     side_by_side(rules)
     growth()
     statistics_cost()
+
+
+SECTIONS = {"rewrite": rewrite_engine, "schedule": lambda: scheduler.report(BUILD, program("bench_lazy"))}
+
+
+def main():
+    chosen = sys.argv[1:] or list(SECTIONS)
+    if unknown := [name for name in chosen if name not in SECTIONS]:
+        sys.exit(f"{unknown[0]}: there are {', '.join(SECTIONS)}")
+    for name in chosen:
+        print(f"\n---- {name}")
+        SECTIONS[name]()
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <ratio>
 #include <string>
 #include <vector>
 

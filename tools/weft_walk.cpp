@@ -1,5 +1,6 @@
 // Prints docs/walk.md: one expression through all phases of the scheduler, with its dumps.
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -8,6 +8,9 @@ namespace weft {
 struct Counters {
   uint64_t kernels = 0;  // run
   uint64_t bytes = 0;    // of their arguments
+  // Elementwise operations on data: an addition is 1, a division or square root 4, an exponential,
+  // logarithm, sine or integer division 8; a reduction is one operation per element.
+  uint64_t flops = 0;
 };
 
 // Since the start of the process, or since the last reset.

@@ -27,6 +27,7 @@
 
 #include "weft/dtype.h"
 #include "weft/ref.h"
+#include "weft/scheduled_kernel.h"
 #include "weft/view.h"
 
 namespace weft {
@@ -198,6 +199,8 @@ class Tensor {
   Tensor& update(Op op, Number y);
 
   // ---- values
+  // Computes them. As an assignment it may change the handle: threads that realise and use one at
+  // the same time have copies of it.
   Tensor& realize();
   static void realize(std::span<Tensor* const> tensors);  // together, in one schedule
   // The elements in row-major order.
@@ -210,10 +213,17 @@ class Tensor {
     return item().template as<T>();
   }
 
-  // The kernels that realize() would run now; nothing runs.
+  // The kernels that realize() would run now, in order, and how many; nothing runs.
+  std::vector<ScheduledKernel> schedule() const;
+  static std::vector<ScheduledKernel> schedule(std::span<const Tensor* const> tensors);
   size_t kernel_count() const;
 
   // ---- for weft's own code
+  // Where this is the only handle on a larger storage that is not realised, it gets a storage of
+  // what it sees: the rest needs no values. Views, values and strides stay.
+  Tensor& leave_rest();
+  // A handle to read the values of, by a thread that shares this one with others.
+  Tensor snapshot() const;
   Tensor(Ref<Storage> storage, View view) : storage_(std::move(storage)), view_(std::move(view)) {}
   const Ref<Storage>& storage() const { return storage_; }
 

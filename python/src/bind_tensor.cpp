@@ -86,8 +86,9 @@ TensorClass bind_tensor(nb::module_& m) {
           "element_size", [](const Tensor& t) { return t.dtype().item_bytes(); },
           "The bytes of one element.")
       .def(
-          "nbytes", [](const Tensor& t) { return t.numel() * t.dtype().item_bytes(); },
-          "The bytes of all elements.")
+          "nbytes",
+          [](const Tensor& t) { return nb::int_(t.numel()) * nb::int_(t.dtype().item_bytes()); },
+          nb::sig("def nbytes(self) -> int"), "The bytes of all elements.")
       .def(
           "is_floating_point", [](const Tensor& t) { return t.dtype().is_float(); },
           "Whether its elements are floats.")

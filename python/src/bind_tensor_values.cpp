@@ -16,9 +16,11 @@
 #include "convert.h"
 #include "core.h"
 #include "tensor.h"
+#include "tensor/promote.h"
 #include "weft/counters.h"
 #include "weft/dtype.h"
 #include "weft/error.h"
+#include "weft/scheduled_kernel.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -32,12 +34,13 @@ nb::module_ arrays() { return nb::module_::import_("weft._arrays"); }
 
 // The elements in a NumPy array that owns them and cannot be written.
 nb::object array_of(const Tensor& x) {
+  const Tensor mine = x.snapshot();  // another thread may realise x meanwhile
   auto* const bytes = new std::vector<std::byte>();
   const nb::capsule owner(bytes,
                           [](void* p) noexcept { delete static_cast<std::vector<std::byte>*>(p); });
   {
     const nb::gil_scoped_release release;
-    *bytes = x.bytes();
+    *bytes = mine.bytes();
   }
   const nb::ndarray<nb::numpy, const uint8_t, nb::ndim<1>> flat(bytes->data(), {bytes->size()},
                                                                 owner);
@@ -45,10 +48,11 @@ nb::object array_of(const Tensor& x) {
 }
 
 nb::object item_of(const Tensor& x) {
+  const Tensor mine = x.snapshot();
   Element element;
   {
     const nb::gil_scoped_release release;
-    element = x.item();
+    element = mine.item();
   }
   return number_of_bits(element.dtype, element.bits);
 }
@@ -59,20 +63,50 @@ nb::object list_of(const Tensor& x) {
   return array_of(is_narrow ? x.cast(dtypes::float32) : x).attr("tolist")();
 }
 
-void realize(std::span<Tensor* const> tensors) {
-  const nb::gil_scoped_release release;
-  Tensor::realize(tensors);
-}
-
-nb::object realize_all(nb::handle self, const nb::args& others, bool) {
+std::vector<Tensor*> tensors_of(std::string_view what, nb::handle self, const nb::args& others) {
   std::vector<Tensor*> tensors = {as_tensor(self)};
   for (const nb::handle h : others) {
     Tensor* const t = as_tensor(h);
-    if (t == nullptr) type_error(fmt::format("[realize] a Tensor is needed, not {}", type_text(h)));
+    if (t == nullptr) {
+      type_error(fmt::format("[{}] a Tensor is needed, not {}", what, type_text(h)));
+    }
     tensors.push_back(t);
   }
-  realize(tensors);
+  return tensors;
+}
+
+// Handles change under the interpreter's lock; what runs without it has copies of them.
+nb::object realize_all(nb::handle self, const nb::args& others, bool) {
+  const std::vector<Tensor*> tensors = tensors_of("realize", self, others);
+  for (Tensor* t : tensors) t->leave_rest();
+  std::vector<Tensor> copies;
+  std::vector<Tensor*> pointers;
+  for (const Tensor* t : tensors) copies.push_back(*t);
+  for (Tensor& t : copies) pointers.push_back(&t);
+  {
+    const nb::gil_scoped_release release;
+    Tensor::realize(pointers);
+  }
   return nb::borrow(self);
+}
+
+std::vector<ScheduledKernel> schedule_all(nb::handle self, const nb::args& others) {
+  const std::vector<Tensor*> tensors = tensors_of("schedule", self, others);
+  return Tensor::schedule(std::vector<const Tensor*>(tensors.begin(), tensors.end()));
+}
+
+void bind_scheduled_kernel(nb::module_& m) {
+  using Kernel = ScheduledKernel;
+  nb::class_<Kernel>(m, "ScheduledKernel", "A kernel that a realise would run: Tensor.schedule().")
+      .def_ro("name", &Kernel::name, "What it does, for people.")
+      .def_ro("graph", &Kernel::graph, "Its nodes as text, which weft.ir.parse reads back.")
+      .def_ro("buffers", &Kernel::buffers, "The number of its arguments.")
+      .def_ro("bytes", &Kernel::bytes, "The bytes of its arguments.")
+      .def_ro("flops", &Kernel::flops, "Its operations, as weft.counters counts them.")
+      .def("__repr__", [](const Kernel& k) {
+        return fmt::format("ScheduledKernel(name='{}', buffers={}, bytes={}, flops={})", k.name,
+                           k.buffers, k.bytes, k.flops);
+      });
 }
 
 std::string repr(const Tensor& x) {
@@ -114,10 +148,21 @@ void bind_counters(nb::module_& m) {
       .def_prop_ro(
           "bytes", [](const CountersView&) { return counters().bytes; },
           "The bytes of their arguments.")
+      .def_prop_ro(
+          "flops", [](const CountersView&) { return counters().flops; },
+          R"(Their elementwise operations on data: an addition is 1, a division or a square root 4, an
+exponential, logarithm, sine or integer division 8. A reduction is one per element.
+
+>>> from weft import counters
+>>> counters.reset()
+>>> (Tensor([1.0, 2.0, 3.0]) * 2).sum().item(), counters.flops
+(12.0, 6)
+)")
       .def(
           "reset", [](const CountersView&) { reset_counters(); }, "Counts from 0.")
       .def("__repr__", [](const CountersView&) {
-        return fmt::format("Counters(kernels={}, bytes={})", counters().kernels, counters().bytes);
+        const Counters c = counters();
+        return fmt::format("Counters(kernels={}, bytes={}, flops={})", c.kernels, c.bytes, c.flops);
       });
   m.attr("counters") = nb::cast(CountersView{});
 }
@@ -135,7 +180,10 @@ Tensor tensor_of_data(nb::handle data, std::optional<DType> dtype, std::string_v
   }
   if (const std::optional<Number> number = as_number(data)) {
     const bool is_numpy = std::string_view(type_text(data)).starts_with("numpy.");
-    if (!is_numpy || dtype) return Tensor::full({}, *number, dtype, device);
+    if (!is_numpy || dtype) {
+      check_fits("tensor", dtype.value_or(dtype_of_number(*number)), *number);
+      return Tensor::full({}, *number, dtype, device);
+    }
   }
   const nb::object parts =
       arrays().attr("bytes_of_data")(data, dtype ? nb::cast(*dtype) : nb::none());
@@ -149,6 +197,7 @@ Tensor tensor_of_data(nb::handle data, std::optional<DType> dtype, std::string_v
 
 void bind_tensor_values(nb::module_& m, TensorClass& c) {
   bind_counters(m);
+  bind_scheduled_kernel(m);
   c.def("realize", realize_all, nb::arg("lst"), nb::kw_only(), nb::arg("do_update_stats") = true,
         nb::sig("def realize(self, *lst: Tensor, do_update_stats: bool = True) -> Tensor"),
         R"(Computes this and the other tensors together, and returns this.
@@ -179,7 +228,15 @@ True
           nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
           nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
                   "NDArray[typing.Any]"))
-      .def("kernel_count", &Tensor::kernel_count, nb::call_guard<nb::gil_scoped_release>(),
+      .def("schedule", schedule_all, nb::arg("lst"),
+           nb::sig("def schedule(self, *lst: Tensor) -> list[ScheduledKernel]"),
+           R"(The kernels that realize(*lst) would run now, in order; nothing runs.
+
+>>> a = Tensor([1.0, 2.0])
+>>> (a + 1).schedule()
+[ScheduledKernel(name='e_2', buffers=2, bytes=16, flops=2)]
+)")
+      .def("kernel_count", &Tensor::kernel_count,
            R"(The kernels that realize() would run now; nothing runs.
 
 >>> a = Tensor([1, 2]) + 1

@@ -71,6 +71,12 @@ def _array_of_list(data: Any, dtype: DType | None) -> Array:
         if wanted.kind in "iu" and not (np.iinfo(wanted).min <= low and high <= np.iinfo(wanted).max):
             raise DTypeError(f"[tensor] {low if low < np.iinfo(wanted).min else high} is not a value of {wanted}")
         return array.astype(wanted)
+    if kind == "f" and dtype is not None and dtype.is_int:
+        info = np.iinfo(numpy_dtype(dtype))
+        whole = np.trunc(array)  # both ends are exact as floats: the upper one is past the last value
+        out = array[~((whole >= float(info.min)) & (whole < float(info.max // 2 + 1) * 2))]
+        if out.size:
+            raise DTypeError(f"[tensor] {out.flat[0]} is not a value of {dtype.name}")
     return array
 
 

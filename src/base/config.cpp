@@ -37,10 +37,10 @@ std::string read_text(const char* name, std::string fallback) {
 
 }  // namespace
 
-int64_t Config::half_of_memory() {
+int64_t memory_of_machine() {
   const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
   if (pages <= 0 || bytes <= 0) return std::numeric_limits<int64_t>::max();
-  return int64_t(pages) * bytes / 2;
+  return int64_t(pages) * bytes;
 }
 
 Config config_from_environment() {

@@ -6,6 +6,9 @@
 
 namespace weft {
 
+// Bytes; the largest number where the system does not say.
+int64_t memory_of_machine();
+
 struct Config {
   int debug = 0;  // WEFT_DEBUG 0..6: how much is printed while compiling and running
   int stats = 0;  // WEFT_STATS 0..2: 1 counts and times every rule, 2 also prints every match
@@ -15,9 +18,7 @@ struct Config {
   int64_t most_pending_values = 4'000'000;
   // Bytes that are in memory only because such values read them, past which the same happens: half
   // of the machine's memory.
-  int64_t most_pinned_bytes = half_of_memory();
-
-  static int64_t half_of_memory();
+  int64_t most_pinned_bytes = memory_of_machine() / 2;
 };
 
 // Read from the environment at first use; a value that is no number is an error that names it.

@@ -146,7 +146,9 @@ class Job {
  private:
   static bool uses_schedule() { return config().schedule != 0; }
   std::shared_ptr<const Schedule> schedule_of(const Imported& imported) const {
-    return cached_schedule(imported.sink, {.device = device_->name(), .dying = imported.dying});
+    return cached_schedule(
+        imported.sink,
+        {.device = device_->name(), .dying = imported.dying, .work_in = WorkIn::kGraphArena});
   }
 
   void publish(const Imported& imported, std::span<Ref<Buffer>> outputs) {

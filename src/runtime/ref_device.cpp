@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/config.h"
 #include "base/error.h"
 #include "ir/array.h"
 #include "ir/dtype.h"
@@ -49,7 +50,9 @@ class RefDevice : public Device {
   RefDevice() : Device("REF") {}
 
   void* allocate(size_t bytes) override {
-    void* memory = std::calloc(bytes == 0 ? 1 : bytes, 1);
+    // The system lends more than it has, and ends the process when that is used.
+    static const auto kMost = uint64_t(memory_of_machine());
+    void* memory = bytes > kMost ? nullptr : std::calloc(bytes == 0 ? 1 : bytes, 1);
     if (memory == nullptr) {
       throw DeviceError(fmt::format("[REF] there is no memory for {} bytes", bytes));
     }

@@ -74,7 +74,7 @@ Schedule make_schedule(UOp graph, const ScheduleOptions& options) {
   verify(graph, Stage::kTensor);
   Schedule s;
   Arena arena;
-  UOp sink = import_graph(arena, graph);
+  UOp sink = options.work_in == WorkIn::kOwnArena ? import_graph(arena, graph) : graph;
   const std::vector<UOp> order = toposort(sink);
   const Inputs inputs = inputs_of(order);
   const std::string device = options.device.empty() ? inputs.device : options.device;

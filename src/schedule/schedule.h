@@ -74,12 +74,19 @@ struct KernelLimits {
   bool sequences = true;     // loops of one kernel may run one after the other (not on a GPU)
 };
 
+// Where the scheduler makes its nodes.
+enum class WorkIn : uint8_t {
+  kOwnArena,    // the graph is copied first
+  kGraphArena,  // beside the graph, in an arena that its owner does not need any more
+};
+
 struct ScheduleOptions {
   KernelLimits limits{};
   std::string device{};           // of memory that is made; else that of the graph's first BUFFER
   std::vector<int64_t> dying{};   // ids of BUFFERs that nobody reads after the schedule
   std::vector<int64_t> tables{};  // ids of BUFFERs whose content is made with the schedule
-  Trace* trace = nullptr;         // every phase is added to it
+  WorkIn work_in = WorkIn::kOwnArena;
+  Trace* trace = nullptr;  // every phase is added to it
 };
 
 // `sink` is a legal tensor graph, a SINK of what is to exist in memory:

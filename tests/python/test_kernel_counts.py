@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import pathlib
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -247,3 +251,11 @@ def test_the_same_program_is_scheduled_once() -> None:
 
     first, second = program(), program()
     assert first.kernel_count() == second.kernel_count() == 1
+
+
+def test_gpt2_takes_at_most_115() -> None:
+    """The forward of GPT-2-small, the benchmark's program: nothing runs."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    command = [sys.executable, str(root / "bench/schedule_programs.py"), "weft", "gpt2", "12", "1", "60"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert json.loads(printed)["kernels"] <= 115
