@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -79,10 +80,12 @@ std::optional<uint32_t> dying_input(const Schedule& s, uint32_t b, const std::ve
 void plan_memory(Schedule& s, std::span<const int64_t> dying) {
   const std::vector<Life> lives = lives_of(s);
   std::vector<bool> may_die(s.buffers.size());
+  const std::unordered_set<int64_t> dies(dying.begin(), dying.end());
+  std::vector<bool> is_output(s.buffers.size());
+  for (const uint32_t b : s.outputs) is_output[b] = true;
   for (uint32_t b = 0; b < s.buffers.size(); b++) {
-    may_die[b] = s.buffers[b].kind == Kind::kInput &&
-                 std::find(dying.begin(), dying.end(), s.buffers[b].id) != dying.end() &&
-                 std::find(s.outputs.begin(), s.outputs.end(), b) == s.outputs.end();
+    may_die[b] =
+        s.buffers[b].kind == Kind::kInput && dies.contains(s.buffers[b].id) && !is_output[b];
   }
   for (const KernelCall& call : s.calls) {  // written in place: not to be given away
     for (size_t i = 0; i < call.written; i++) may_die[call.arguments[i]] = false;

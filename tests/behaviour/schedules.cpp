@@ -199,6 +199,71 @@ TEST_F(ScheduleTest, OneKernelServesEveryValueOfASymbolicSize) {
   for (const Hash128& k : kernels) EXPECT_EQ(k, kernels[0]);
 }
 
+TEST_F(ScheduleTest, SizesThatAreSumsOfSymbolsAreRight) {
+  for (int64_t n = 1; n <= 11; n++) {
+    const UOp size = bind(variable(arena_, "n", 1, 11), index_const(arena_, n));
+    const UOp b = memory(12, 1);
+    const UOp x = shrink(b, Box{{Dim(size), 12}});  // 12 - n elements
+    const UOp both = sink(contiguous(x * number(2) + flip(x * number(2), Axes{0})));
+    expect_right(both, make_schedule(both));
+    const UOp write = sink(after(b, x.assign(x * number(2))));
+    expect_right(write, make_schedule(write));
+  }
+}
+
+TEST_F(ScheduleTest, OneVersionOfManySourcesKeepsToTheLimits) {
+  const UOp b = memory(800, 0);
+  std::vector<UOp> copies, sums;
+  for (int64_t i = 0; i < 200; i++) {
+    const UOp from = memory(4, i + 1);
+    const UOp target = slice(b, i * 4, i * 4 + 1 + i * i % 4);
+    const Sizes sizes{Dim(1 + i * i % 4)};
+    copies.push_back(target.assign(slice(from, 0, 1 + i * i % 4)));
+    sums.push_back(target.assign(expand(reduce_axis(Op::ADD, from, Axes{0}), sizes)));
+  }
+  for (const auto& writes : {copies, sums}) {
+    const UOp root = sink(after(b, writes));
+    const Schedule s = make_schedule(root);
+    for (const KernelCall& call : s.calls) {
+      EXPECT_LE(call.arguments.size(), 128u);
+      size_t reductions = 0;
+      for (UOp n : toposort(call.ast)) reductions += n.is(Op::REDUCE);
+      EXPECT_LE(reductions, 16u);
+    }
+    expect_right(root, s);
+  }
+}
+
+TEST_F(ScheduleTest, ReductionsOverDifferentAxesDoNotShareAKernel) {
+  const Sizes sizes{64, 64};
+  const UOp e = unary(Op::EXP, reshape(memory(4096, 1), sizes));
+  const auto share = [&](int64_t axis) {
+    return contiguous(binary(Op::FDIV, e, expand(reduce_axis(Op::ADD, e, Axes{axis}), sizes)));
+  };
+  const UOp root = sink(share(1), share(0));
+  const Schedule s = make_schedule(root);
+  EXPECT_GE(s.calls.size(), 2u);
+  expect_right(root, s);
+}
+
+TEST_F(ScheduleTest, AProductIsStoredBeforeItIsReduced) {
+  const UOp x = reshape(memory(64, 1), Sizes{8, 8});
+  const UOp root = sink(contiguous(reduce_axis(Op::ADD, product(x, memory(64, 2), 8), Axes{0, 1})));
+  const Schedule s = make_schedule(root);
+  EXPECT_EQ(s.calls.size(), 2u);
+  expect_right(root, s);
+}
+
+TEST_F(ScheduleTest, ViewsOfALongChainAreRight) {
+  UOp c = reshape(memory(12, 1), Sizes{3, 4});
+  for (int i = 0; i < 100; i++) c = i % 2 ? c + number(i % 5) : max(c, number(-i));
+  for (const UOp view : {flip(c, Axes{0}), permute(c, Axes{1, 0}), reshape(c, Sizes{2, 6}),
+                         pad(c, Box{{1, 0}, {0, 2}}), c + flip(c, Axes{1})}) {
+    const UOp root = sink(contiguous(view), contiguous(c));
+    expect_right(root, make_schedule(root));
+  }
+}
+
 TEST_F(ScheduleTest, ASymbolicSizeOutOfItsBoundsIsRefusedWhereItIsBound) {
   const UOp n = variable(arena_, "n", 1, 8);
   EXPECT_THROW(bind(n, index_const(arena_, 9)), Error);

@@ -11,12 +11,34 @@
 
 #include <fmt/format.h>
 
+#include "ir/arena.h"
 #include "ir/array.h"
+#include "ir/build.h"
 #include "ir/evaluate.h"
+#include "ir/node.h"
+#include "ir/op.h"
 #include "ir/print.h"
+#include "ir/walk.h"
 #include "schedule/schedule.h"
 
 namespace weft::test {
+
+// The kernel with arguments of one slot as one: so a kernel that reads what it overwrites shows.
+inline UOp with_shared_memory(Arena& arena, const Schedule& s, const KernelCall& call) {
+  const UOp ast = import_graph(arena, call.ast);
+  std::vector<std::pair<UOp, UOp>> pairs;
+  for (UOp n : toposort(ast)) {
+    if (!n.is(Op::DEFINE_GLOBAL)) continue;
+    const ScheduledBuffer& b = s.buffers[call.arguments[size_t(n.number())]];
+    for (size_t i = 0; i < size_t(n.number()); i++) {
+      const ScheduledBuffer& first = s.buffers[call.arguments[i]];
+      if (first.slot != b.slot || first.dtype != b.dtype || first.size != b.size) continue;
+      pairs.emplace_back(n, define_global(arena, b.dtype, n.src(0), int64_t(i)));
+      break;
+    }
+  }
+  return pairs.empty() ? ast : substitute(ast, pairs);
+}
 
 // The outputs after all calls. Buffers of one slot share their memory, so a wrong plan shows.
 inline std::vector<Array> run_schedule(const Schedule& s, const std::map<int64_t, Array>& inputs) {
@@ -31,13 +53,15 @@ inline std::vector<Array> run_schedule(const Schedule& s, const std::map<int64_t
   for (const KernelCall& call : s.calls) {
     Bindings bindings;
     for (const BoundVariable& v : call.variables) bindings.variables[v.name] = v.value;
+    Arena arena;
+    const UOp ast = with_shared_memory(arena, s, call);
     for (size_t i = 0; i < call.arguments.size(); i++) {
       const ScheduledBuffer& b = s.buffers[call.arguments[i]];
       std::vector<uint64_t> data(slots[b.slot].begin(), slots[b.slot].begin() + b.size);
       bindings.buffers[int64_t(i)] = Array::of_bits(b.dtype, {b.size}, std::move(data));
     }
-    evaluate(call.ast, bindings);
-    // Arguments that share a slot: the written ones come first, what they hold stays.
+    evaluate(ast, bindings);
+    // Arguments that share a slot: the first of them is the one that is written.
     for (size_t i = call.written; i-- > 0;) {
       const ScheduledBuffer& b = s.buffers[call.arguments[i]];
       const std::vector<uint64_t>& data = bindings.buffers[int64_t(i)].data;

@@ -86,7 +86,7 @@ const std::map<std::string, PassFunction>& passes() {
       {"transform", [](UOp n) { return print(checked(transformed(n), ranges)); }},
       {"bufferize", [](UOp n) { return rewritten(n, bufferize_rules()); }},
       {"inline_buffers", [](UOp n) { return print(checked(inline_buffers(n, kLimits), ranges)); }},
-      {"order_writes", [](UOp n) { return print(checked(order_writes(n), ranges)); }},
+      {"order_writes", [](UOp n) { return print(checked(order_writes(n, kLimits), ranges)); }},
       {"stage_hazards", [](UOp n) { return print(checked(stage_hazards(n), ranges)); }},
       {"before_split", [](UOp n) { return rewritten(n, before_split_rules()); }},
       {"bufferize_to_store", [](UOp n) { return print(checked(bufferize_to_store(n), ranges)); }},

@@ -1,6 +1,7 @@
 // Range assignment, from users to sources.
 #include "schedule/rangeify/indexing.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -38,8 +39,9 @@ TupleId IndexingContext::keep(IndexList indices) {
 
 UOp IndexingContext::range_of_axis(size_t axis, Dim size) {
   if (size.is(1)) return index_const(arena_, 0);
-  UOp& found = axes_[{axis, size.as_uop(arena_)}];
-  if (!found) found = range(arena_, size, arena_.fresh_id(), AxisType::kLoop);
+  const UOp places = simplify_index(size.as_uop(arena_));  // as it will be in simplified indices
+  UOp& found = axes_[{axis, places}];
+  if (!found) found = range(arena_, places, arena_.fresh_id(), AxisType::kLoop);
   return found;
 }
 
@@ -51,7 +53,8 @@ IndexList IndexingContext::ranges_of_shape(Shape shape) {
 }
 
 UOp IndexingContext::new_reduce_range(Dim size) {
-  return range(arena_, size, arena_.fresh_id(), AxisType::kReduce);
+  const UOp places = simplify_index(size.as_uop(arena_));
+  return range(arena_, places, arena_.fresh_id(), AxisType::kReduce);
 }
 
 namespace {
@@ -128,8 +131,16 @@ class Assignment {
     const bool has_reductions =
         n.is(Op::REDUCE_AXIS) && root.reductions >= c_.limits().accumulators;
     if ((is_full || has_reductions) && !is_inside_loop) return visit_stored(n, Storing::kMust);
-    if (d.differs) return visit_stored(n, Storing::kMay);
+    // Phase 3 does not put a matrix product into the loop of another reduction.
+    const bool is_nested = n.is(Op::REDUCE_AXIS) && is_in_reduction(d.at) && !is_inside_loop;
+    if (d.differs || is_nested) return visit_stored(n, Storing::kMay);
     assign(n, d.at, d.root, Storing::kNever);
+  }
+
+  bool is_in_reduction(TupleId at) const {
+    return std::ranges::any_of(c_.tuple(at), [](UOp i) {
+      return std::ranges::any_of(ranges_of(i), [](UOp r) { return r.axis() == AxisType::kReduce; });
+    });
   }
 
   void visit_stored(UOp n, Storing storing) {

@@ -15,6 +15,7 @@
 #include "ir/arena.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/scope.h"
 #include "schedule/rangeify/buffer_cost.h"
 #include "schedule/rangeify/stored_values.h"
 #include "schedule/schedule.h"
@@ -170,7 +171,8 @@ class Grouping {
   bool fits(const Unit& a, const Unit& b) const {
     return a.statements + b.statements <= limits_.statements &&
            a.writes.size() + b.writes.size() <= limits_.writes &&
-           a.memories.size() + b.memories.size() <= limits_.buffers;
+           a.memories.size() + b.memories.size() <= limits_.buffers &&
+           a.reductions.size() + b.reductions.size() <= limits_.accumulators;
   }
 
   void join_shared_reductions() {
@@ -381,9 +383,22 @@ class Grouping {
     if (a.reductions.empty() != b.reductions.empty()) return false;
     if (!a.reductions.empty()) {
       if (!shares_memory || a.has_contraction || b.has_contraction) return false;
-      if (reduced_sizes(a) != reduced_sizes(b)) return false;
+      if (reduced_sizes(a) != reduced_sizes(b) || !reductions_nest(a, b)) return false;
     }
     return can_run_together(group, u) && can_run_together(u, group);
+  }
+
+  // Reductions that run in some of the loops only have these outermost: of any two, the loops of
+  // one are among those of the other.
+  static bool reductions_nest(const Unit& a, const Unit& b) {
+    const auto is_within = [](std::span<const UOp> x, std::span<const UOp> y) {
+      return std::ranges::all_of(x, [&](UOp r) { return std::ranges::find(y, r) != y.end(); });
+    };
+    return std::ranges::all_of(a.reductions, [&](UOp x) {
+      return std::ranges::all_of(b.reductions, [&](UOp y) {
+        return is_within(ranges_of(x), ranges_of(y)) || is_within(ranges_of(y), ranges_of(x));
+      });
+    });
   }
 
   static std::vector<uint32_t> reduced_sizes(const Unit& unit) {

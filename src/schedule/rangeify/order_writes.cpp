@@ -1,6 +1,9 @@
 // Cutting versions where writes meet.
 #include "schedule/rangeify/order_writes.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "ir/arena.h"
@@ -28,18 +31,50 @@ UOp retarget(UOp effect, UOp memory) {
   return arena.with_srcs(effect, srcs);
 }
 
-UOp in_parts(UOp after) {
+// What the writes of one part ask of a kernel.
+class Load {
+ public:
+  // Adds a write; false, and nothing is added, if there is no room for it.
+  bool add(UOp store, const KernelLimits& limits) {
+    size_t statements = statements_, reductions = reductions_;
+    std::vector<UOp> memories = memories_;
+    visit_computation(store.srcs().subspan(1), [&](UOp n) {
+      if (!is_read(n)) {
+        statements++;
+        reductions += n.is(Op::REDUCE) ? 1 : 0;
+      } else if (std::ranges::find(memories, n.src(0)) == memories.end()) {
+        memories.push_back(n.src(0));
+      }
+    });
+    const bool fits = statements <= limits.statements && reductions <= limits.accumulators &&
+                      memories.size() < limits.buffers;
+    if (!fits && is_any_) return false;
+    statements_ = statements, reductions_ = reductions, memories_ = std::move(memories);
+    is_any_ = true;
+    return true;
+  }
+
+ private:
+  size_t statements_ = 0, reductions_ = 0;
+  std::vector<UOp> memories_;
+  bool is_any_ = false;
+};
+
+UOp in_parts(UOp after, const KernelLimits& limits) {
   Arena& arena = after.arena();
   UOp memory = after.src(0);
   std::vector<UOp> part{memory};
   Touched touched;
+  Load load;
   for (UOp effect : after.srcs().subspan(1)) {
     const UOp store = effect.is(Op::END) ? effect.src(0) : effect;
     const Interval elements = elements_of(store.src(0));
-    if (touched.meets(elements)) {
+    if (touched.meets(elements) || !load.add(store, limits)) {
       memory = arena.make(Op::AFTER, after.dtype(), part);
       part = {memory};
       touched = {};
+      load = {};
+      load.add(store, limits);
     }
     touched.add(elements);
     part.push_back(memory == after.src(0) ? effect : retarget(effect, memory));
@@ -49,7 +84,7 @@ UOp in_parts(UOp after) {
 
 }  // namespace
 
-UOp order_writes(UOp sink) {
+UOp order_writes(UOp sink, const KernelLimits& limits) {
   Arena& arena = sink.arena();
   NodeMap results(arena);
   std::vector<UOp> srcs;
@@ -59,7 +94,8 @@ UOp order_writes(UOp sink) {
         srcs.clear();
         for (UOp s : n.srcs()) srcs.push_back(results.get(s));
         const UOp result = arena.with_srcs(n, srcs);
-        results.put(n, is_memory_after(result) && srcs.size() > 2 ? in_parts(result) : result);
+        results.put(n,
+                    is_memory_after(result) && srcs.size() > 2 ? in_parts(result, limits) : result);
       });
   return results.get(sink);
 }

@@ -37,7 +37,7 @@ UOp run_rangeify_pipeline(UOp sink, const KernelLimits& limits, const std::strin
   sink = fit_buffers(sink, limits.buffers - 1);
   sink = simplify(sink, trace);
   if (!has_writes) return sink;
-  sink = order_writes(sink);
+  sink = order_writes(sink, limits);
   return stage_hazards(sink);
 }
 

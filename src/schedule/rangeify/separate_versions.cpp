@@ -18,7 +18,12 @@ namespace {
 class Separation {
  public:
   Separation(Arena& arena, size_t writes)
-      : arena_(arena), writes_(writes), done_(arena), written_(arena), kept_(arena) {}
+      : arena_(arena),
+        writes_(std::max<size_t>(writes, 1)),
+        done_(arena),
+        written_(arena),
+        copies_(arena),
+        kept_(arena) {}
 
   UOp run(UOp sink) {
     for (UOp s : sink.srcs()) kept_.put_number(place_of(s).version, 1);
@@ -48,12 +53,10 @@ class Separation {
 
   // A copy that is no other node: DETACHes, of which the graph has none left, tell copies apart.
   UOp copy_of(UOp memory) {
-    UOp value = memory, copy;
-    do {
-      value = arena_.make(Op::DETACH, memory.dtype(), {value});
-      copy = arena_.make(Op::CONTIGUOUS, memory.dtype(), {value});
-    } while (written_.has(copy));
-    return copy;
+    const UOp last = copies_.has(memory) ? copies_.get(memory) : memory;
+    const UOp value = arena_.make(Op::DETACH, memory.dtype(), {last});
+    copies_.put(memory, value);
+    return arena_.make(Op::CONTIGUOUS, memory.dtype(), {value});
   }
 
   // The same write to another memory.
@@ -79,7 +82,8 @@ class Separation {
   Arena& arena_;
   size_t writes_;
   NodeMap done_, written_;
-  NodeMap kept_;  // sources of the SINK: they are read at the end
+  NodeMap copies_;  // memory -> what its last copy is of
+  NodeMap kept_;    // sources of the SINK: they are read at the end
 };
 
 }  // namespace

@@ -30,9 +30,7 @@ std::vector<StoredValue> stored_values(UOp sink) {
   return out;
 }
 
-UOp memory_of(UOp n) {
-  return place_of(n).base;
-}
+UOp memory_of(UOp n) { return place_of(n).base; }
 
 bool is_memory_after(UOp n) { return n.is(Op::AFTER) && !is_register(n); }
 

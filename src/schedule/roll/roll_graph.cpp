@@ -78,13 +78,20 @@ class Roller {
       if (end <= effects.size() && is_plain(i) && is_plain(i + 1)) {
         run = StepTemplate::make(step(i), step(i + 1));
       }
+      const auto is_right = [&] {
+        return !run->initial() ||
+               is_any_order_right(*run, effects[i].src(0), effects[i + 1].src(0));
+      };
+      if (run && !is_right()) run.reset();
       while (run && end < effects.size() && is_plain(end) && run->add(step(end))) end++;
-      if (run && run->steps() >= kLeastWrites &&
-          (!run->initial() || is_any_order_right(*run, effects[i].src(0), effects[i + 1].src(0)))) {
-        srcs.push_back(loop_of_writes(*run));
+      if (!run) {
+        srcs.push_back(effects[i++]);
+      } else if (run->steps() < kLeastWrites || !is_right()) {
+        srcs.insert(srcs.end(), effects.begin() + ptrdiff_t(i), effects.begin() + ptrdiff_t(end));
         i = end;
       } else {
-        srcs.push_back(effects[i++]);
+        srcs.push_back(loop_of_writes(*run));
+        i = end;
       }
     }
     return arena_.with_srcs(after, srcs);
