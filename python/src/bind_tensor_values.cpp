@@ -81,7 +81,9 @@ nb::object realize_all(nb::handle self, const nb::args& others, bool) {
   for (Tensor* t : tensors) t->leave_rest();
   std::vector<Tensor> copies;
   std::vector<Tensor*> pointers;
+  copies.reserve(tensors.size());
   for (const Tensor* t : tensors) copies.push_back(*t);
+  pointers.reserve(copies.size());
   for (Tensor& t : copies) pointers.push_back(&t);
   {
     const nb::gil_scoped_release release;

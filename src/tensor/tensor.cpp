@@ -31,6 +31,7 @@
 #include "value/storage.h"
 #include "value/value.h"
 #include "value/view.h"
+#include "weft/scheduled_kernel.h"
 #include "weft/view.h"
 
 namespace weft {

@@ -21,7 +21,9 @@
 #include "value/storage.h"
 #include "value/value.h"
 #include "value/view.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft {
 namespace {
@@ -133,6 +135,7 @@ TEST(TensorFailures, after_a_write_to_a_copy_change_nothing) {
     try {
       p.sum.realize();
     } catch (const DeviceError&) {
+      EXPECT_EQ(device().kernels_left, -1);
     }
     device().kernels_left.reset();
     p.check();

@@ -1,5 +1,4 @@
 // Tensor::schedule lists what a realise would run, and runs nothing.
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "ir/op.h"
 #include "tests/unit/tensor_helpers.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 
 namespace weft {

@@ -314,9 +314,9 @@ class RandomTensorGraph {
     if (dtype.is_bool()) return bool_const(arena_, v & 1);
     if (!dtype.is_float()) return constant_bits(arena_, dtype, bits_of_int(dtype, v));
     if (oddness_ > 0 && c_.one_in(6)) {
-      constexpr double kInfinity = std::numeric_limits<double>::infinity();
-      constexpr double kOdd[] = {-0.0, kInfinity, -kInfinity, 0.1};
-      return constant(arena_, dtype, kOdd[c_.below(4)]);
+      constexpr double infinity = std::numeric_limits<double>::infinity();
+      constexpr double odd[] = {-0.0, infinity, -infinity, 0.1};
+      return constant(arena_, dtype, odd[c_.below(4)]);
     }
     return constant(arena_, dtype, oddness_ == 2 ? double(v) * 0.1 : double(v));
   }

@@ -107,7 +107,7 @@ TEST(TensorThreads, results_keep_their_values_while_another_writes) {
   });
   for (int64_t k = 0; k < kRounds; k++) {
     test::Floats expected;
-    for (int64_t i = 0; i < size; i++) expected.push_back(float(i % 8 * 8 + i / 8 + k));
+    for (int64_t i = 0; i < size; i++) expected.push_back(float(i % 8 * 8 + (i >> 3) + k));
     EXPECT_EQ(results[size_t(k)].data<float>(), expected);
   }
   writer.join();

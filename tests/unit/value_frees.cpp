@@ -11,6 +11,7 @@
 #include "value/storage.h"
 #include "value/value.h"
 #include "weft/counters.h"
+#include "weft/small_vector.h"
 #include "weft/tensor.h"
 
 namespace weft {

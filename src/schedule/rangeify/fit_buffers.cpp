@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <span>
 #include <utility>
@@ -12,7 +13,6 @@
 #include "ir/build.h"
 #include "ir/node.h"
 #include "ir/op.h"
-#include "ir/place.h"
 #include "ir/scope.h"
 #include "ir/walk.h"
 #include "schedule/rangeify/stored_values.h"
@@ -74,8 +74,8 @@ class Fitting {
     sets_.put_number(n, list_.size());
   }
   const Memories& memories(UOp n) const {
-    static const Memories none;
-    return sets_.has(n) ? list_[sets_.number(n) - 1] : none;
+    static const Memories kNone;
+    return sets_.has(n) ? list_[sets_.number(n) - 1] : kNone;
   }
   Memories memories_of(std::span<const UOp> srcs) const {
     Memories all;

@@ -13,6 +13,7 @@
 #include "ir/walk.h"
 #include "schedule/rangeify/stored_values.h"
 #include "schedule/rangeify/touched.h"
+#include "schedule/schedule.h"
 
 namespace weft {
 namespace {
