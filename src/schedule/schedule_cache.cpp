@@ -118,11 +118,11 @@ class Cache {
   }
 
   void clear() {
+    const std::lock_guard families(family_mutex_);  // always before the other one
     const std::lock_guard lock(mutex_);
+    families_.clear();
     entries_.clear();
     order_.clear();
-    const std::lock_guard families(family_mutex_);
-    families_.clear();
     counts_ = {};
     bytes_ = 0;
   }
