@@ -26,6 +26,8 @@ constexpr size_t kMostBytes = size_t(256) << 20;
 
 constexpr size_t kMostFamilies = 1024;
 constexpr size_t kMostParameters = 32;
+constexpr size_t kMostFamilyNodes = size_t(1)
+                                    << 16;  // larger graphs are worth a schedule of their own
 
 Hash128 key_of(Hash128 h, const ScheduleOptions& o) {
   h = mix(h, hash_bytes_128(o.device));
@@ -50,6 +52,7 @@ class Cache {
   // A schedule for a graph whose skeleton is known; null for the first of its family, and where too
   // much differs. Called by one thread at a time.
   std::shared_ptr<const Schedule> find_general(UOp sink, const ScheduleOptions& options) {
+    if (sink.arena().size() > kMostFamilyNodes) return nullptr;
     const Skeleton skeleton = skeleton_of(sink);
     if (skeleton.scalars.empty()) return nullptr;
     const std::lock_guard lock(family_mutex_);
