@@ -51,6 +51,22 @@ Graph own(UOp root);
 // root with every `from` replaced by its `to`, everywhere.
 UOp substitute(UOp root, std::span<const std::pair<UOp, UOp>> replacements);
 
+// The graph made anew, sources first: make(n, srcs) gives what stands for n, whose sources have
+// become srcs, which it may change.
+template <class Make>
+UOp rebuild(UOp root, Make&& make) {
+  NodeMap results(root.arena());
+  std::vector<UOp> srcs;
+  visit_missing(
+      root, [&](UOp n) { return results.has(n); },
+      [&](UOp n) {
+        srcs.clear();
+        for (UOp s : n.srcs()) srcs.push_back(results.get(s));
+        results.put(n, make(n, srcs));
+      });
+  return results.get(root);
+}
+
 // The identity of a graph across arenas and processes.
 Hash128 graph_hash(UOp root);
 

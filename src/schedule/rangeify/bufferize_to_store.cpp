@@ -18,18 +18,14 @@ namespace {
 
 class Storer {
  public:
-  explicit Storer(Arena& arena) : arena_(arena), done_(arena) {}
+  explicit Storer(Arena& arena) : arena_(arena) {}
 
   UOp run(UOp sink) {
-    visit_missing(
-        sink, [&](UOp n) { return done_.has(n); }, [&](UOp n) { done_.put(n, rebuilt(n)); });
-    return done_.get(sink);
+    return rebuild(sink, [&](UOp n, std::vector<UOp>& srcs) { return rebuilt(n, srcs); });
   }
 
  private:
-  UOp rebuilt(UOp n) {
-    std::vector<UOp> srcs;
-    for (UOp s : n.srcs()) srcs.push_back(done_.get(s));
+  UOp rebuilt(UOp n, std::vector<UOp>& srcs) {
     if (n.is(Op::BUFFERIZE)) return stored(n, srcs);
     if (n.is(Op::INDEX)) return element(n, srcs);
     if (n.is(Op::STORE) && n.src(0).is(Op::INDEX) && srcs[0].is(Op::LOAD)) {
@@ -68,7 +64,6 @@ class Storer {
   }
 
   Arena& arena_;
-  NodeMap done_;
 };
 
 }  // namespace

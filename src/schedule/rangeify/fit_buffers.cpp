@@ -25,18 +25,14 @@ using Memories = std::vector<uint32_t>;  // ids, in order
 class Fitting {
  public:
   Fitting(Arena& arena, size_t most)
-      : arena_(arena), most_(std::max<size_t>(most, 3)), done_(arena), sets_(arena) {}
+      : arena_(arena), most_(std::max<size_t>(most, 3)), sets_(arena) {}
 
   UOp run(UOp sink) {
-    visit_missing(
-        sink, [&](UOp n) { return done_.has(n); }, [&](UOp n) { done_.put(n, rebuilt(n)); });
-    return done_.get(sink);
+    return rebuild(sink, [&](UOp n, std::vector<UOp>& srcs) { return rebuilt(n, srcs); });
   }
 
  private:
-  UOp rebuilt(UOp n) {
-    std::vector<UOp> srcs;
-    for (UOp s : n.srcs()) srcs.push_back(done_.get(s));
+  UOp rebuilt(UOp n, std::vector<UOp>& srcs) {
     if (n.dtype().is_index()) return arena_.with_srcs(n, srcs);
     if (is_read(n)) {
       const UOp result = arena_.with_srcs(n, srcs);
@@ -89,7 +85,7 @@ class Fitting {
 
   Arena& arena_;
   size_t most_;
-  NodeMap done_, sets_;
+  NodeMap sets_;
   std::vector<Memories> list_;
 };
 

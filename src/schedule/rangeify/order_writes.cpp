@@ -87,18 +87,10 @@ UOp in_parts(UOp after, const KernelLimits& limits) {
 
 UOp order_writes(UOp sink, const KernelLimits& limits) {
   Arena& arena = sink.arena();
-  NodeMap results(arena);
-  std::vector<UOp> srcs;
-  visit_missing(
-      sink, [&](UOp n) { return results.has(n); },
-      [&](UOp n) {
-        srcs.clear();
-        for (UOp s : n.srcs()) srcs.push_back(results.get(s));
-        const UOp result = arena.with_srcs(n, srcs);
-        results.put(n,
-                    is_memory_after(result) && srcs.size() > 2 ? in_parts(result, limits) : result);
-      });
-  return results.get(sink);
+  return rebuild(sink, [&](UOp n, std::vector<UOp>& srcs) {
+    const UOp result = arena.with_srcs(n, srcs);
+    return is_memory_after(result) && srcs.size() > 2 ? in_parts(result, limits) : result;
+  });
 }
 
 }  // namespace weft

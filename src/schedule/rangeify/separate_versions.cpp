@@ -20,22 +20,17 @@ class Separation {
   Separation(Arena& arena, size_t writes)
       : arena_(arena),
         writes_(std::max<size_t>(writes, 1)),
-        done_(arena),
         written_(arena),
         copies_(arena),
         kept_(arena) {}
 
   UOp run(UOp sink) {
     for (UOp s : sink.srcs()) kept_.put_number(place_of(s).version, 1);
-    visit_missing(
-        sink, [&](UOp n) { return done_.has(n); }, [&](UOp n) { done_.put(n, rebuilt(n)); });
-    return done_.get(sink);
+    return rebuild(sink, [&](UOp n, std::vector<UOp>& srcs) { return rebuilt(n, srcs); });
   }
 
  private:
-  UOp rebuilt(UOp n) {
-    std::vector<UOp> srcs;
-    for (UOp s : n.srcs()) srcs.push_back(done_.get(s));
+  UOp rebuilt(UOp n, std::vector<UOp>& srcs) {
     if (!n.is(Op::AFTER) || is_register(n)) return arena_.with_srcs(n, srcs);
     UOp memory = srcs[0];
     if (written_.has(memory) || kept_.has(n.src(0))) memory = copy_of(memory);
@@ -81,7 +76,7 @@ class Separation {
 
   Arena& arena_;
   size_t writes_;
-  NodeMap done_, written_;
+  NodeMap written_;
   NodeMap copies_;  // memory -> what its last copy is of
   NodeMap kept_;    // sources of the SINK: they are read at the end
 };

@@ -98,19 +98,12 @@ UOp stage_hazards(UOp sink) {
     first = last;
   }
   if (!is_any) return sink;
-  NodeMap results(arena);
-  std::vector<UOp> srcs;
-  visit_missing(
-      sink, [&](UOp n) { return results.has(n); },
-      [&](UOp n) {
-        srcs.clear();
-        for (UOp s : n.srcs()) srcs.push_back(results.get(s));
-        if (const uint64_t number = endangered.number(n)) {
-          srcs[1] = stored_first(srcs[1], values[number - 1].ranges());
-        }
-        results.put(n, arena.with_srcs(n, srcs));
-      });
-  return results.get(sink);
+  return rebuild(sink, [&](UOp n, std::vector<UOp>& srcs) {
+    if (const uint64_t number = endangered.number(n)) {
+      srcs[1] = stored_first(srcs[1], values[number - 1].ranges());
+    }
+    return arena.with_srcs(n, srcs);
+  });
 }
 
 }  // namespace weft

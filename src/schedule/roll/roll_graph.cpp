@@ -51,18 +51,10 @@ class Roller {
   // ---- writes
 
   UOp roll_writes(UOp sink) {
-    NodeMap done(arena_);
-    std::vector<UOp> srcs;
-    visit_missing(
-        sink, [&](UOp n) { return done.has(n); },
-        [&](UOp n) {
-          srcs.clear();
-          for (UOp s : n.srcs()) srcs.push_back(done.get(s));
-          UOp result = arena_.with_srcs(n, srcs);
-          if (n.is(Op::AFTER) && n.src_count() > kLeastWrites) result = rolled_version(result);
-          done.put(n, result);
-        });
-    return done.get(sink);
+    return rebuild(sink, [&](UOp n, std::vector<UOp>& srcs) {
+      const UOp result = arena_.with_srcs(n, srcs);
+      return n.is(Op::AFTER) && n.src_count() > kLeastWrites ? rolled_version(result) : result;
+    });
   }
 
   UOp rolled_version(UOp after) {
