@@ -25,6 +25,9 @@ class IndexError : public Error {
 class DeviceError : public Error {
   using Error::Error;
 };
+class CompileError : public Error {
+  using Error::Error;
+};
 class ParseError : public Error {
   using Error::Error;
 };
