@@ -25,6 +25,7 @@ class IndexError : public Error {
 class DeviceError : public Error {
   using Error::Error;
 };
+// A kernel that could not be made into a program.
 class CompileError : public Error {
   using Error::Error;
 };

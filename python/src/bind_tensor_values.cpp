@@ -105,6 +105,7 @@ void bind_scheduled_kernel(nb::module_& m) {
       .def_ro("buffers", &Kernel::buffers, "The number of its arguments.")
       .def_ro("bytes", &Kernel::bytes, "The bytes of its arguments.")
       .def_ro("flops", &Kernel::flops, "Its operations, as weft.counters counts them.")
+      .def_ro("source", &Kernel::source, "The text that is compiled; none where there is none.")
       .def("__repr__", [](const Kernel& k) {
         return fmt::format("ScheduledKernel(name='{}', buffers={}, bytes={}, flops={})", k.name,
                            k.buffers, k.bytes, k.flops);

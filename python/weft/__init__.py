@@ -15,6 +15,7 @@ from weft import dtypes, errors, ir
 from weft._core import Tensor, counters
 from weft.errors import IndexError as IndexError  # not in __all__: `import *` must not hide Python's
 from weft.errors import (
+    CompileError,
     DeviceError,
     DTypeError,
     Error,
@@ -28,6 +29,7 @@ from weft.errors import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "CompileError",
     "DTypeError",
     "DeviceError",
     "Error",

@@ -29,6 +29,10 @@ class DeviceError(Error, RuntimeError):
     """A device that is not there, or tensors of two devices in one operation."""
 
 
+class CompileError(Error, RuntimeError):
+    """A kernel could not be compiled: by the compiler's fault, or because it does not fit."""
+
+
 class ParseError(Error, ValueError):
     """A text is no graph."""
 

@@ -13,8 +13,8 @@
 
 #include "base/config.h"
 #include "base/ref.h"
+#include "engine/prepare_schedule.h"
 #include "engine/run_schedule.h"
-#include "engine/schedule_flops.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/print.h"
@@ -58,17 +58,18 @@ Ref<Buffer> memory_at_hand(const Value& value) {
   return of->is_filled() ? of->buffer() : Ref<Buffer>();
 }
 
-std::vector<ScheduledKernel> describe(const std::shared_ptr<const Schedule>& schedule) {
-  const auto flops = flops_of(schedule);
+std::vector<ScheduledKernel> describe(const Schedule& schedule, Device& device) {
+  const auto prepared = prepare_schedule(schedule, device);
   std::vector<ScheduledKernel> kernels;
-  for (const KernelCall& call : schedule->calls) {
+  for (const KernelCall& call : schedule.calls) {
     ScheduledKernel kernel{.name = call.name, .graph = print(call.ast)};
     kernel.buffers = call.arguments.size();
     for (const uint32_t argument : call.arguments) {
-      const ScheduledBuffer& buffer = schedule->buffers[argument];
+      const ScheduledBuffer& buffer = schedule.buffers[argument];
       kernel.bytes += uint64_t(buffer.size) * uint64_t(buffer.dtype.item_bytes());
     }
-    kernel.flops = (*flops)[kernels.size()];
+    kernel.flops = prepared->kernels[call.kernel].flops;
+    kernel.source = prepared->kernels[call.kernel].program->source();
     kernels.push_back(std::move(kernel));
   }
   return kernels;
@@ -122,7 +123,8 @@ class Job {
   std::vector<ScheduledKernel> kernels() {
     if (!closure_) return {};
     const Imported imported = import_values(*closure_);
-    return uses_schedule() ? describe(schedule_of(imported)) : describe_reference(imported);
+    return uses_schedule() ? describe(*schedule_of(imported), *device_)
+                           : describe_reference(imported);
   }
 
   void run() {
@@ -133,9 +135,9 @@ class Job {
     std::vector<Ref<Buffer>> outputs;
     if (uses_schedule()) {
       const std::shared_ptr<const Schedule> schedule = schedule_of(imported);
-      const auto flops = flops_of(schedule);
+      const auto prepared = prepare_schedule(*schedule, *device_);
       allocate_buffers(imported, *device_);
-      outputs = run_schedule(*schedule, imported, *device_, *flops);
+      outputs = run_schedule(*schedule, *prepared, imported);
     } else {
       allocate_buffers(imported, *device_);
       outputs = run_reference(imported, *device_);
@@ -146,9 +148,10 @@ class Job {
  private:
   static bool uses_schedule() { return config().schedule != 0; }
   std::shared_ptr<const Schedule> schedule_of(const Imported& imported) const {
-    return cached_schedule(
-        imported.sink,
-        {.device = device_->name(), .dying = imported.dying, .work_in = WorkIn::kGraphArena});
+    return cached_schedule(imported.sink, {.limits = device_->limits(),
+                                           .device = device_->name(),
+                                           .dying = imported.dying,
+                                           .work_in = WorkIn::kGraphArena});
   }
 
   void publish(const Imported& imported, std::span<Ref<Buffer>> outputs) {

@@ -14,13 +14,15 @@ namespace weft {
 // and so is the version of every other Storage that had to be computed on the way. Threads wait for
 // each other; what one has realised the next finds done.
 //
-// Everything is scheduled and allocated before anything runs, and every Value is filled after all
-// has run: an error changes nothing. What cannot be undone is a kernel that wrote in place before a
-// later one of its schedule failed on the device: the versions that this memory belongs to are
-// lost, and reading them is a DeviceError, never data, until all of the storage is written anew.
+// Everything is scheduled, compiled and allocated before anything runs, and every Value is filled
+// after all has run: an error changes nothing. What cannot be undone is a kernel that wrote in
+// place before a later one of its schedule failed on the device: the versions that this memory
+// belongs to are lost, and reading them is a DeviceError, never data, until all of the storage is
+// written anew.
 void realize(std::span<Storage* const> storages);
 
-// The kernels that this would run now, in order, and how many. Nothing runs or is allocated.
+// The kernels that this would run now, in order, compiled, and how many. Nothing runs or is
+// allocated.
 std::vector<ScheduledKernel> kernels_to_realize(std::span<Storage* const> storages);
 size_t count_kernels_to_realize(std::span<Storage* const> storages);
 

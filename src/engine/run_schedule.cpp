@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/ref.h"
+#include "base/small_vector.h"
+#include "engine/prepare_schedule.h"
 #include "ir/array.h"
 #include "ir/dtype.h"
 #include "ir/evaluate.h"
@@ -32,12 +34,12 @@ size_t bytes_of(const ScheduledBuffer& buffer) {
   return size_t(buffer.size) * size_t(buffer.dtype.item_bytes());
 }
 
-// The memory of every slot.
-std::vector<Ref<Buffer>> allocate_slots(const Schedule& schedule, const Imported& imported,
-                                        Device& device) {
+using Slots = std::vector<Ref<Buffer>>;  // the memory of each
+
+Slots allocate_slots(const Schedule& schedule, const Imported& imported, Device& device) {
   using Kind = ScheduledBuffer::Kind;
-  std::vector<Ref<Buffer>> slots(schedule.slot_count);
-  std::vector<size_t> bytes(schedule.slot_count);
+  Slots slots(schedule.slot_count);
+  SmallVector<size_t, 8> bytes(schedule.slot_count);
   for (const ScheduledBuffer& buffer : schedule.buffers) {
     if (buffer.kind == Kind::kInput) {
       slots[buffer.slot] = imported.buffers[size_t(buffer.id)].memory;
@@ -85,7 +87,7 @@ namespace {
 
 // What these calls wrote in the memory of BUFFERs is there, and what it should become is not.
 void lose_written(const Schedule& schedule, std::span<const KernelCall> calls,
-                  const Imported& imported, std::span<const Ref<Buffer>> slots) {
+                  const Imported& imported, const Slots& slots) {
   const auto is_written_by = [&](const KernelCall& call, const Buffer* memory) {
     const std::span written = std::span(call.arguments).first(call.written);
     return std::any_of(written.begin(), written.end(), [&](uint32_t argument) {
@@ -103,31 +105,36 @@ void lose_written(const Schedule& schedule, std::span<const KernelCall> calls,
 
 }  // namespace
 
-std::vector<Ref<Buffer>> run_schedule(const Schedule& schedule, const Imported& imported,
-                                      Device& device, std::span<const uint64_t> flops) {
-  const std::vector<Ref<Buffer>> slots = allocate_slots(schedule, imported, device);
+std::vector<Ref<Buffer>> run_schedule(const Schedule& schedule, const PreparedSchedule& prepared,
+                                      const Imported& imported) {
+  const Slots slots = allocate_slots(schedule, imported, *prepared.device);
   std::vector<Ref<Buffer>> outputs;
   outputs.reserve(schedule.outputs.size());
   for (const uint32_t output : schedule.outputs) {
     outputs.push_back(slots[schedule.buffers[output].slot]);
   }
-  std::vector<Buffer*> arguments;
-  for (size_t i = 0; i < schedule.calls.size(); i++) {
-    const KernelCall& call = schedule.calls[i];
-    uint64_t bytes = 0;
-    try {
+  SmallVector<Buffer*, 16> arguments;
+  SmallVector<int64_t, 8> variables;
+  size_t done = 0;
+  try {
+    for (const KernelCall& call : schedule.calls) {
+      uint64_t bytes = 0;
       arguments.clear();
       for (const uint32_t argument : call.arguments) {
         const ScheduledBuffer& buffer = schedule.buffers[argument];
         arguments.push_back(slots[buffer.slot].get());
         bytes += bytes_of(buffer);
       }
-      device.run(call, arguments);
-    } catch (...) {
-      lose_written(schedule, std::span(schedule.calls).first(i), imported, slots);
-      throw;
+      variables.clear();
+      for (const BoundVariable& variable : call.variables) variables.push_back(variable.value);
+      const PreparedKernel& kernel = prepared.kernels[call.kernel];
+      kernel.program->run(arguments, variables);
+      count_kernel(bytes, kernel.flops);
+      done++;
     }
-    count_kernel(bytes, flops[i]);
+  } catch (...) {
+    lose_written(schedule, std::span(schedule.calls).first(done), imported, slots);
+    throw;
   }
   return outputs;
 }

@@ -11,6 +11,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "schedule/schedule.h"
 
 namespace weft {
 namespace {
@@ -29,6 +30,11 @@ Device& find_by_name(std::string_view name) {
 }
 
 }  // namespace
+
+const KernelLimits& Device::limits() const {
+  static const KernelLimits kLimits;
+  return kLimits;
+}
 
 std::vector<std::string> device_names() {
   std::vector<std::string> names;

@@ -1,19 +1,20 @@
-// A device: memory, and something that runs kernels on it. A new device is one file, and a line in
-// device.cpp.
+// A device: memory, and something that compiles kernels for it. A new device is one file, and a
+// line in device.cpp.
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "ir/node.h"
+#include "runtime/program.h"
 #include "schedule/schedule.h"
 #include "weft/device.h"  // IWYU pragma: export
 
 namespace weft {
-
-class Buffer;
 
 class Device {
  public:
@@ -29,8 +30,14 @@ class Device {
   virtual void free(void* memory, size_t bytes) noexcept = 0;
   virtual void copy_in(void* to, std::span<const std::byte> from) = 0;
   virtual void copy_out(std::span<std::byte> to, const void* from) = 0;
-  // The kernel on arguments[i] for DEFINE_GLOBAL i. When it throws it has written nothing.
-  virtual void run(const KernelCall& call, std::span<Buffer* const> arguments) = 0;
+
+  // What a kernel for this device may be.
+  virtual const KernelLimits& limits() const;
+  // `ast` is a SINK that is legal as a kernel; the program does not need it afterwards. Throws
+  // CompileError. Threads may compile at the same time, each from an arena of its own.
+  virtual std::shared_ptr<Program> compile(UOp ast, std::string_view name) = 0;
+  // How many threads it is worth to compile with.
+  virtual size_t compile_threads() const { return 1; }
 
  private:
   std::string name_;

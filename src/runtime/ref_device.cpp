@@ -3,9 +3,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <mutex>
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +16,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "ir/arena.h"
 #include "ir/array.h"
 #include "ir/dtype.h"
 #include "ir/evaluate.h"
@@ -23,27 +27,58 @@
 #include "runtime/array_bytes.h"
 #include "runtime/buffer.h"
 #include "runtime/device.h"
-#include "schedule/schedule.h"
+#include "runtime/program.h"
 
 namespace weft {
 namespace {
 
-// What a kernel has for arguments, and which of them it writes.
-struct Signature {
-  std::vector<UOp> globals;  // each DEFINE_GLOBAL once
-  std::set<int64_t> written;
-};
-
-Signature signature_of(UOp ast) {
-  Signature signature;
-  for (UOp n : toposort(ast)) {
-    if (n.is(Op::DEFINE_GLOBAL)) signature.globals.push_back(n);
-    if (!n.is(Op::STORE)) continue;
-    const UOp base = place_of(n.src(0)).base;
-    if (base.is(Op::DEFINE_GLOBAL)) signature.written.insert(base.number());
-  }
-  return signature;
+std::span<std::byte> bytes_of(const Buffer& buffer) {
+  return {static_cast<std::byte*>(buffer.memory()), buffer.bytes()};
 }
+
+class RefProgram : public Program {
+ public:
+  explicit RefProgram(UOp ast) : kernel_(own(ast)) {
+    for (UOp n : toposort(kernel_.root)) {
+      if (n.is(Op::DEFINE_GLOBAL)) globals_.push_back(n);
+      if (n.is(Op::VARIABLE)) variables_.insert(std::string(n.name()));
+      if (!n.is(Op::STORE)) continue;
+      const UOp base = place_of(n.src(0)).base;
+      if (base.is(Op::DEFINE_GLOBAL)) written_.insert(base.number());
+    }
+  }
+
+  void run(std::span<Buffer* const> arguments, std::span<const int64_t> variables) override {
+    Bindings bindings;
+    for (UOp global : globals_) {
+      const DType type = global.dtype().element();
+      const Buffer& buffer = *arguments[size_t(global.number())];
+      std::vector<uint64_t> bits = bits_of_bytes(type, bytes_of(buffer));
+      const int64_t count = int64_t(bits.size());
+      bindings.buffers[global.number()] = Array::of_bits(type, {count}, std::move(bits));
+    }
+    size_t i = 0;
+    for (const std::string& name : variables_) bindings.variables[name] = variables[i++];
+    evaluate_alone(bindings);
+    for (const int64_t id : written_) {
+      const Array& array = bindings.buffers.at(id);
+      bytes_of_bits(array.dtype, array.data, bytes_of(*arguments[size_t(id)]));
+    }
+  }
+
+ private:
+  // An arena is used by one thread at a time.
+  void evaluate_alone(Bindings& bindings) {
+    const std::lock_guard lock(mutex_);
+    evaluate(kernel_.root, bindings);
+  }
+
+  Graph kernel_;
+  std::vector<UOp> globals_;  // each DEFINE_GLOBAL once
+  std::set<std::string> variables_;
+  std::set<int64_t> written_;
+  std::mutex mutex_;
+};
 
 class RefDevice : public Device {
  public:
@@ -66,27 +101,8 @@ class RefDevice : public Device {
     if (!to.empty()) std::memcpy(to.data(), from, to.size());
   }
 
-  void run(const KernelCall& call, std::span<Buffer* const> arguments) override {
-    const Signature signature = signature_of(call.ast);
-    Bindings bindings;
-    for (UOp global : signature.globals) {
-      const DType type = global.dtype().element();
-      const Buffer& buffer = *arguments[size_t(global.number())];
-      std::vector<uint64_t> bits = bits_of_bytes(type, bytes_of(buffer));
-      const int64_t count = int64_t(bits.size());
-      bindings.buffers[global.number()] = Array::of_bits(type, {count}, std::move(bits));
-    }
-    for (const BoundVariable& v : call.variables) bindings.variables[v.name] = v.value;
-    evaluate(call.ast, bindings);
-    for (const int64_t id : signature.written) {
-      const Array& array = bindings.buffers.at(id);
-      bytes_of_bits(array.dtype, array.data, bytes_of(*arguments[size_t(id)]));
-    }
-  }
-
- private:
-  static std::span<std::byte> bytes_of(const Buffer& buffer) {
-    return {static_cast<std::byte*>(buffer.memory()), buffer.bytes()};
+  std::shared_ptr<Program> compile(UOp ast, std::string_view) override {
+    return std::make_shared<RefProgram>(ast);
   }
 };
 

@@ -60,13 +60,21 @@ class KernelTable {
     if (is_new) {
       verify(ast, Stage::kKernel, "split");
       schedule_.kernels.push_back(own(ast));
+      variables_.emplace_back();
+      for (UOp n : toposort(ast)) {
+        if (n.is(Op::VARIABLE)) variables_.back().emplace(n.name());
+      }
     }
     return at->second;
+  }
+  bool reads(uint32_t kernel, const std::string& variable) const {
+    return variables_[kernel].contains(variable);
   }
 
  private:
   Schedule& schedule_;
   std::unordered_map<UOp, uint32_t> numbers_;
+  std::vector<std::unordered_set<std::string>> variables_;  // of each kernel
 };
 
 }  // namespace
@@ -114,8 +122,10 @@ Schedule make_schedule(UOp graph, const ScheduleOptions& options) {
         number, s.kernels[number].root, std::move(k.name), std::move(k.arguments), k.written,
         {},     std::move(k.waits_for)};
     for (UOp bind : k.variables) {
-      call.variables.push_back({std::string(bind.src(0).name()), value_of(bind.src(1))});
+      const std::string name(bind.src(0).name());
+      if (table.reads(number, name)) call.variables.push_back({name, value_of(bind.src(1))});
     }
+    std::ranges::sort(call.variables, {}, &BoundVariable::name);
     s.calls.push_back(std::move(call));
   }
   plan_memory(s, options.dying);

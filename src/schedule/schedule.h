@@ -48,8 +48,13 @@ struct KernelCall {
   std::string name;                      // what it does, for people: "r_16_4", "e_256"
   std::vector<uint32_t> arguments;       // DEFINE_GLOBAL i is buffers[arguments[i]]
   size_t written = 0;                    // arguments [0, written) are written
-  std::vector<BoundVariable> variables;  // those that it reads
+  std::vector<BoundVariable> variables;  // those that it reads, in order of their names
   std::vector<uint32_t> waits_for;       // earlier calls that must have run
+};
+
+// What later stages make of a schedule's kernels and keep with it.
+struct ScheduleNotes {
+  std::shared_ptr<const void> prepared;
 };
 
 struct Schedule {
@@ -61,6 +66,9 @@ struct Schedule {
   size_t slot_count = 0;
   int64_t temp_bytes = 0;  // of all temporaries
   int64_t peak_bytes = 0;  // of the slots that they share
+  // One for all copies of a schedule, which differ in the content of tables and in what variables
+  // are bound to.
+  std::shared_ptr<ScheduleNotes> notes = std::make_shared<ScheduleNotes>();
 
   size_t bytes() const;  // memory of the schedule itself
 };

@@ -2,10 +2,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <gtest/gtest.h>
@@ -13,10 +15,12 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/ref.h"
+#include "ir/node.h"
 #include "ir/op.h"
 #include "runtime/buffer.h"
 #include "runtime/device.h"
-#include "schedule/schedule.h"
+#include "runtime/program.h"
+#include "schedule/schedule_cache.h"
 #include "tests/unit/tensor_helpers.h"
 #include "value/storage.h"
 #include "value/value.h"
@@ -44,14 +48,31 @@ class FaultyDevice : public Device {
   void copy_out(std::span<std::byte> to, const void* from) override {
     ref_device().copy_out(to, from);
   }
-  void run(const KernelCall& call, std::span<Buffer* const> arguments) override {
-    if (on_run) std::exchange(on_run, nullptr)();
-    if (kernels_left && (*kernels_left)-- == 0) throw DeviceError("[FAULTY] no kernel");
-    ref_device().run(call, arguments);
+  std::shared_ptr<weft::Program> compile(UOp ast, std::string_view name) override {
+    if (compilations_left && (*compilations_left)-- == 0) throw CompileError("[FAULTY] no program");
+    return std::make_shared<FaultyProgram>(*this, ref_device().compile(ast, name));
   }
 
-  std::optional<int> allocations_left, kernels_left;
+  std::optional<int> allocations_left, compilations_left, kernels_left;
   std::function<void()> on_run;  // at the next kernel
+
+ private:
+  class FaultyProgram : public weft::Program {
+   public:
+    FaultyProgram(FaultyDevice& device, std::shared_ptr<weft::Program> program)
+        : device_(device), program_(std::move(program)) {}
+    void run(std::span<Buffer* const> arguments, std::span<const int64_t> variables) override {
+      if (device_.on_run) std::exchange(device_.on_run, nullptr)();
+      if (device_.kernels_left && (*device_.kernels_left)-- == 0) {
+        throw DeviceError("[FAULTY] no kernel");
+      }
+      program_->run(arguments, variables);
+    }
+
+   private:
+    FaultyDevice& device_;
+    std::shared_ptr<weft::Program> program_;
+  };
 };
 
 FaultyDevice& device() {
@@ -71,7 +92,7 @@ Tensor counted(int64_t size) {
           contiguous_view(dtypes::float32, sizes)};
 }
 
-struct Program {
+struct Example {
   Tensor x = counted(6), y = x * 2;  // y is of x before it was written
   Tensor part = x.at({Slice{1, 3}});
   Tensor sum = (part.update(Op::ADD, 10), x.sum());
@@ -87,7 +108,7 @@ struct Program {
 TEST(TensorFailures, of_an_allocation_change_nothing) {
   int failures = 0;
   for (bool failed = true; failed; failures++) {
-    Program p;
+    Example p;
     const Ref<Value> version = p.x.storage()->version();
     device().allocations_left = failures;
     failed = !test::thrown<DeviceError>([&] { p.sum.realize(); }).empty();
@@ -99,8 +120,25 @@ TEST(TensorFailures, of_an_allocation_change_nothing) {
   EXPECT_GE(failures, 2);
 }
 
+TEST(TensorFailures, of_a_compilation_change_nothing_and_are_not_remembered) {
+  clear_schedule_cache();
+  int failures = 0;
+  for (bool failed = true; failed; failures++) {
+    Example p;
+    device().compilations_left = failures;
+    device().allocations_left = failures == 0 ? std::optional(0) : std::nullopt;  // none is tried
+    failed = !test::thrown<CompileError>([&] { p.sum.realize(); }).empty();
+    device().compilations_left.reset();
+    device().allocations_left.reset();
+    EXPECT_EQ(p.sum.is_realized(), !failed);
+    p.check();
+    clear_schedule_cache();
+  }
+  EXPECT_GE(failures, 2);
+}
+
 TEST(TensorFailures, of_the_first_kernel_change_nothing) {
-  Program p;
+  Example p;
   device().kernels_left = 0;
   EXPECT_EQ(test::thrown<DeviceError>([&] { p.sum.realize(); }), "[FAULTY] no kernel");
   device().kernels_left.reset();
@@ -130,7 +168,7 @@ TEST(TensorFailures, after_a_write_in_place_are_said) {
 // The same with x still read by someone: it is copied before it is written, and nothing is lost.
 TEST(TensorFailures, after_a_write_to_a_copy_change_nothing) {
   for (int kernels = 0; kernels < 3; kernels++) {
-    Program p;
+    Example p;
     device().kernels_left = kernels;
     try {
       p.sum.realize();

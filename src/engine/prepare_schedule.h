@@ -1,0 +1,28 @@
+// The kernels of a schedule as programs, made once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "runtime/device.h"
+#include "runtime/program.h"
+#include "schedule/schedule.h"
+
+namespace weft {
+
+struct PreparedKernel {
+  std::shared_ptr<Program> program;
+  uint64_t flops = 0;  // kernel_flops
+};
+
+struct PreparedSchedule {
+  Device* device;
+  std::vector<PreparedKernel> kernels;  // of Schedule::kernels
+};
+
+// Compiles all kernels, several at a time where the device says so, or finds them with the schedule
+// or a copy of it. Throws CompileError, and nothing is kept. The lock of realise is held.
+std::shared_ptr<const PreparedSchedule> prepare_schedule(const Schedule& schedule, Device& device);
+
+}  // namespace weft
