@@ -21,6 +21,7 @@
 #include "ir/print.h"
 #include "ir/spec.h"
 #include "ir/walk.h"
+#include "rewrite/trace.h"
 #include "schedule/schedule.h"
 #include "tests/fuzz/choices.h"
 #include "tests/fuzz/driver.h"
@@ -75,9 +76,11 @@ void fuzz_one(weft::fuzz::Choices& choices) {
       text += "\n" + print(ast);
       const OptList opts = random_opts(ast, choices);
       text += "\n" + print(opts) + "\n";
-      const UOp linear = lower(ast, Target{.name = "test"}, opts);
-      text += "\n" + print(linear);
-      verify(linear, Stage::kProgram);
+      Trace trace;
+      const UOp linear = lower(ast, Target{.name = "test"}, opts, &trace);
+      for (const TracePass& pass : trace.passes) {
+        text += fmt::format("\n{}:\n{}", pass.name, print(pass.after));
+      }
       return linear;
     });
   } catch (const std::exception& e) {
