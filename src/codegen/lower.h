@@ -7,8 +7,8 @@
 
 namespace weft {
 
-// `ast` is a SINK that is legal as a kernel; the result is a LINEAR, legal as a program, made in the
-// same arena. Throws CompileError when the kernel does not fit the target.
+// `ast` is a SINK that is legal as a kernel; the result is a LINEAR, legal as a program, made in
+// the same arena. Throws CompileError when the kernel does not fit the target.
 UOp lower(UOp ast, const Target& target, Trace* trace = nullptr);
 
 }  // namespace weft

@@ -1,4 +1,5 @@
-// What a target can do: the passes of codegen and the choice of optimisations read nothing else about it.
+// What a target can do: the passes of codegen and the choice of optimisations read nothing else
+// about it.
 #pragma once
 
 #include <array>
@@ -13,10 +14,10 @@
 namespace weft {
 
 struct Target {
-  std::string name;            // "LLVM", "C": part of the key of a compiled kernel
-  size_t vector_bytes = 64;    // of one vector register; 0: the target has none
+  std::string name;          // "LLVM", "C": part of the key of a compiled kernel
+  size_t vector_bytes = 64;  // of one vector register; 0: the target has none
   size_t vector_registers = 32;
-  size_t cores = 1;            // that share one kernel
+  size_t cores = 1;              // that share one kernel
   size_t cache_bytes = 1 << 20;  // of the cache that one core has to itself
   // Ops that the target does by itself, by the scalar dtype of their last source, each with exactly
   // the meaning that ops.def gives it. All others are decomposed. CAST is native between two dtypes

@@ -25,7 +25,7 @@ bool is_read(UOp n, size_t i) {
   switch (n.op()) {
     case Op::IF:
     case Op::RANGE: return i == 0;
-    case Op::AFTER:
+    case Op::AFTER: return i == 0;
     case Op::BARRIER:
     case Op::END:
     case Op::ENDIF:
@@ -37,7 +37,6 @@ bool is_read(UOp n, size_t i) {
 class ListPlanner {
  public:
   Plan run(UOp linear) {
-    plan_.register_reads = RegisterReads::kByUser;
     add_unlisted_leaves(linear);
     for (UOp n : linear.srcs()) add(n);
     if (!blocks_.empty()) fail(blocks_.back().opener, "the list does not close it");
@@ -67,7 +66,6 @@ class ListPlanner {
 
   void add(UOp n) {
     switch (n.op()) {
-      case Op::AFTER:
       case Op::SINK: return;
       case Op::RANGE:
         blocks_.push_back({n, plan_.steps.size()});
@@ -88,14 +86,29 @@ class ListPlanner {
   }
 
   void add_step(StepKind kind, UOp n) {
-    Step step{kind, n, slot_of(n), {}};
+    Step step{kind, n, 0, {}};
     for (size_t i = 0; i < n.src_count(); i++) {
-      const UOp s = without_after(n.src(i));
-      if (is_read(n, i) && !computed_.contains(s)) fail(n, "it comes before one of its sources");
-      step.sources.push_back(is_read(n, i) ? slot_of(s) : Step::kNoSlot);
+      if (is_read(n, i)) read_unlisted(n.src(i));
+      if (is_read(n, i) && !slots_.contains(n.src(i))) {
+        fail(n, "it comes before one of its sources");
+      }
+      step.sources.push_back(is_read(n, i) ? slot_of(n.src(i)) : Step::kNoSlot);
     }
+    step.slot = slot_of(n);
     computed_.insert(n);
     plan_.steps.push_back(std::move(step));
+  }
+
+  // An AFTER that the list leaves out is read where it is used.
+  void read_unlisted(UOp n) {
+    std::vector<UOp> chain;
+    for (; n.is(Op::AFTER) && !computed_.contains(n); n = n.src(0)) chain.push_back(n);
+    if (!computed_.contains(n)) return;
+    for (; !chain.empty(); chain.pop_back()) {
+      const UOp after = chain.back();
+      plan_.steps.push_back({StepKind::kNode, after, slot_of(after), {slot_of(after.src(0))}});
+      plan_.steps.back().sources.resize(after.src_count(), Step::kNoSlot);
+    }
   }
 
   void close_loops(UOp end) {

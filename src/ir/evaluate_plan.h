@@ -32,18 +32,11 @@ struct Step {
   static constexpr uint32_t kNoSlot = UINT32_MAX;  // a source that has no value of its own
 };
 
-// When a register is read that is the source of a step.
-enum class RegisterReads : uint8_t {
-  kByAfter,  // when the AFTER, or the register itself, is computed
-  kByUser,   // when the step runs: the name of a variable in a program
-};
-
 struct Plan {
   std::vector<Step> steps;
   size_t slot_count = 0;
   std::vector<uint32_t> roots;  // slots
   std::vector<UOp> root_nodes;
-  RegisterReads register_reads = RegisterReads::kByAfter;
 };
 
 // Rangeified and kernel graphs: every node in the loops of its scope, in the order that evaluate.h

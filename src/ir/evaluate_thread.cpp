@@ -214,8 +214,7 @@ const Value& Thread::source(const Step& step, size_t i) const {
 }
 
 const Value& Thread::operand(const Step& step, size_t i) {
-  Value& value = values_[step.sources[i]];
-  if (group_.plan.register_reads == RegisterReads::kByUser) reread(value, step.node);
+  const Value& value = values_[step.sources[i]];
   if (value.lanes.empty()) fail(step.node, fmt::format("source {} has no value here", i));
   return value;
 }

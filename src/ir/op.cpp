@@ -10,8 +10,8 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 8> kAxisNames = {
-    "loop", "global", "local", "reduce", "group_reduce", "upcast", "unroll", "thread"};
+constexpr std::array<std::string_view, 9> kAxisNames = {
+    "loop", "global", "local", "reduce", "group_reduce", "upcast", "unroll", "thread", "lane"};
 constexpr std::array<std::string_view, 4> kStageNames = {"tensor", "rangeified", "kernel",
                                                          "program"};
 constexpr std::array<std::string_view, 9> kGroupNames = {

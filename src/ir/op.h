@@ -56,6 +56,7 @@ enum class AxisType : uint8_t {
   kUpcast,
   kUnroll,
   kThread,
+  kLane,
 };
 
 struct OpInfo {

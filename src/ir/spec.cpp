@@ -60,7 +60,7 @@ Found check_argument(UOp n) {
       if (n.number() >= 0) return {};
       return bad_structure("the id is {}; ids are not negative", n.number());
     case ArgKind::Range:
-      if (n.axis() <= AxisType::kThread) return {};
+      if (n.axis() <= AxisType::kLane) return {};
       return bad_structure("the axis type {} does not exist", int(n.axis()));
     case ArgKind::Name:
       if (!n.name().empty()) return {};

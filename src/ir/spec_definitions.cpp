@@ -188,9 +188,11 @@ Found check_keeps_dtype(UOp n) {
                    n.src(0).dtype().name());
 }
 
-Found check_gate(UOp n, size_t i) {
-  if (n.src(i).dtype() == dtypes::bool_) return check_operand(n, i);
-  return bad_dtype("the gate has dtype {}; it must be bool", n.src(i).dtype().name());
+Found check_gate(UOp n, size_t i, uint16_t lanes) {
+  const DType given = n.src(i).dtype();
+  if (given == dtypes::bool_ || given == dtypes::bool_.vec(lanes)) return check_operand(n, i);
+  return bad_dtype("the gate has dtype {}; it must be {}", given.name(),
+                   lanes == 1 ? "bool" : "bool or " + dtypes::bool_.vec(lanes).name());
 }
 
 Found check_size(UOp n, size_t i, DType type, std::string_view what) {

@@ -111,7 +111,7 @@ Found check_load(UOp n) {
   }
   if (n.src_count() == 1) return {};
   if (n.src_count() == 2) return bad_structure("it has a gate, but no value for where it is false");
-  if (Found f = check_gate(n, 1)) return f;
+  if (Found f = check_gate(n, 1, n.dtype().lanes)) return f;
   if (Found f = check_operand(n, 2)) return f;
   if (n.src(2).dtype() == n.dtype()) return {};
   return bad_dtype("the value for a false gate has dtype {}; it must be {}",

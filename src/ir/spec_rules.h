@@ -106,8 +106,8 @@ Found check_effect(UOp n, size_t i);
 // n is void; has the dtype of its first source.
 Found check_void(UOp n);
 Found check_keeps_dtype(UOp n);
-// Source i is one bool.
-Found check_gate(UOp n, size_t i);
+// Source i is a bool, or one for each of the lanes.
+Found check_gate(UOp n, size_t i, uint16_t lanes = 1);
 // Source i is a size (or `what` it is): of dtype `type` and not negative.
 Found check_size(UOp n, size_t i, DType type, std::string_view what = "size");
 // Sources from `first` on are RANGEs, none of them twice.

@@ -31,7 +31,9 @@ Found check_has_no_gate(UOp n, std::string_view target) {
   return bad_structure("it has a gate; a write to {} has none", target);
 }
 
-Found check_optional_gate(UOp n) { return n.src_count() == 3 ? check_gate(n, 2) : Found(); }
+Found check_optional_gate(UOp n) {
+  return n.src_count() == 3 ? check_gate(n, 2, n.src(1).dtype().lanes) : Found();
+}
 
 Found check_register_store(UOp n) {
   const DType type = n.src(0).dtype();

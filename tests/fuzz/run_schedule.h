@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -40,8 +41,11 @@ inline UOp with_shared_memory(Arena& arena, const Schedule& s, const KernelCall&
   return pairs.empty() ? ast : substitute(ast, pairs);
 }
 
-// The outputs after all calls. Buffers of one slot share their memory, so a wrong plan shows.
-inline std::vector<Array> run_schedule(const Schedule& s, const std::map<int64_t, Array>& inputs) {
+// The outputs after all calls. Buffers of one slot share their memory, so a wrong plan shows. What
+// runs is what `prepare` makes of each kernel.
+inline std::vector<Array> run_schedule(
+    const Schedule& s, const std::map<int64_t, Array>& inputs,
+    const std::function<UOp(UOp)>& prepare = [](UOp ast) { return ast; }) {
   std::vector<std::vector<uint64_t>> slots(s.slot_count);
   for (const ScheduledBuffer& b : s.buffers) {
     std::vector<uint64_t>& memory = slots.at(b.slot);
@@ -60,7 +64,7 @@ inline std::vector<Array> run_schedule(const Schedule& s, const std::map<int64_t
       std::vector<uint64_t> data(slots[b.slot].begin(), slots[b.slot].begin() + b.size);
       bindings.buffers[int64_t(i)] = Array::of_bits(b.dtype, {b.size}, std::move(data));
     }
-    evaluate(ast, bindings);
+    evaluate(prepare(ast), bindings);
     // Arguments that share a slot: the first of them is the one that is written.
     for (size_t i = call.written; i-- > 0;) {
       const ScheduledBuffer& b = s.buffers[call.arguments[i]];

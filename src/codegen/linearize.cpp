@@ -1,0 +1,97 @@
+// Loop by loop: what stands in a loop is put in order as nodes and inner loops, then the inner
+// loops are opened in turn.
+#include "codegen/linearize.h"
+
+#include <utility>
+#include <vector>
+
+#include "codegen/loop_region.h"
+#include "ir/arena.h"
+#include "ir/node.h"
+#include "ir/op.h"
+
+namespace weft {
+namespace {
+
+class Linearizer {
+ public:
+  explicit Linearizer(UOp sink) : arena_(sink.arena()), made_(arena_), has_loop_(arena_) {
+    std::vector<Closing> wanted;
+    for (UOp root : sink.srcs()) wanted.push_back({root, Closing::kWhole});
+    open_.push_back({order_region({}, wanted, arena_)});
+  }
+
+  UOp run() {
+    while (!open_.empty()) {
+      Frame& frame = open_.back();
+      if (frame.next == frame.items.size()) {
+        close();
+        continue;
+      }
+      const RegionItem item = std::move(frame.items[frame.next++]);
+      if (item.is_loop()) {
+        open(item);
+      } else {
+        add(item.node);
+      }
+    }
+    return arena_.make(Op::LINEAR, dtypes::void_, list_);
+  }
+
+ private:
+  struct Frame {
+    std::vector<RegionItem> items;
+    size_t next = 0;
+    RegionItem loop{};
+    UOp range{};   // as listed
+    UOp effect{};  // the last one listed in it
+  };
+
+  void open(const RegionItem& loop) {
+    const UOp range = loop.range();
+    UOp listed = arena_.with_srcs(range, std::vector{made_.get(range.src(0))});
+    if (has_loop_.has(listed)) {  // a second loop of this RANGE
+      listed = arena_.make(Op::RANGE, range.dtype(), listed.srcs(),
+                           Arg::range(arena_.fresh_id(), range.axis()));
+    }
+    has_loop_.put_number(listed, 1);
+    made_.put(range, listed);
+    list_.push_back(listed);
+    std::vector<Closing> inside;
+    for (const Closing& c : loop.closing) inside.push_back(c.next());
+    open_.push_back({order_region(range, inside, arena_), 0, loop, listed});
+  }
+
+  void close() {
+    const Frame frame = std::move(open_.back());
+    open_.pop_back();
+    if (open_.empty()) return;
+    const UOp end = arena_.make(Op::END, dtypes::void_, {frame.effect, frame.range});
+    list_.push_back(end);
+    open_.back().effect = end;
+    for (const Closing& c : frame.loop.closing) {
+      if (c.level == 0) made_.put(c.node, end);
+    }
+  }
+
+  void add(UOp n) {
+    std::vector<UOp> srcs;
+    for (UOp s : n.srcs()) srcs.push_back(made_.get(s));
+    const UOp made = arena_.with_srcs(n, srcs);
+    made_.put(n, made);
+    list_.push_back(made);
+    if (is_effect(n.op())) open_.back().effect = made;
+  }
+
+  Arena& arena_;
+  NodeMap made_;
+  NodeMap has_loop_;
+  std::vector<Frame> open_;
+  std::vector<UOp> list_;
+};
+
+}  // namespace
+
+UOp linearize(UOp sink) { return Linearizer(sink).run(); }
+
+}  // namespace weft
