@@ -1,0 +1,112 @@
+// What the C-like renderers share: statements, loops, and values folded into the expressions that
+// use them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "ir/dtype.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "render/renderer.h"
+#include "rewrite/pattern.h"
+
+namespace weft {
+
+// How tightly an expression binds.
+enum Precedence : uint8_t {
+  kAny = 0,
+  kChoice = 20,
+  kBits = 30,
+  kCompare = 40,
+  kShift = 50,
+  kSum = 60,
+  kProduct = 70,
+  kPrefix = 80,
+  kPostfix = 90,
+  kAtom = 100
+};
+
+// An op on some dtypes as text. In it, $0 $1 $2 are the operands, $T the type of the result, $S
+// that of the last operand, $s its name in names of functions, $U the unsigned type to compute in,
+// $M the signed integer type of the same width, $W the width, $f the suffix of functions on floats,
+// $c the right operand as a plain number; of the result's integer dtype $m is the least value, $g
+// the greatest, $l the least and $h one past the greatest as floats. A row with a body calls a
+// function of that body, whose parameters are a, b and c.
+struct CRow {
+  OpSet ops;
+  DTypeSet dtypes;
+  std::string_view text;
+  Precedence gives = kAtom;   // the text binds like this,
+  Precedence takes = kAny;    // and its operands must bind as tightly
+  std::string_view vector{};  // the text on vectors; empty: `text` lane by lane; "=": `text`
+  std::string_view body{};    // of the function that `text` calls
+  std::string_view vector_body{};
+};
+
+// A constant of an integer dtype, with the suffix of its width.
+std::string c_integer(DType t, uint64_t bits);
+
+class CStyleRenderer : public Renderer {
+ protected:
+  explicit CStyleRenderer(UOp linear);
+
+  // The name of a type in the language; it is declared where that is needed.
+  virtual std::string type(DType t) = 0;
+  // An lvalue at a pointer, and the same for a single element: memory[index].
+  virtual std::string memory_type(DType t) = 0;
+  virtual CRow row(UOp n) = 0;
+  virtual std::string vectorize(UOp n) = 0;
+  virtual std::string shuffle(UOp n) = 0;
+
+  void open_loop(UOp range) override;
+  void close_loop(UOp range) override;
+  void open_if(UOp n) override;
+  void close_if(UOp n) override;
+  void read_register(UOp after, UOp reg) override;
+  void write_register(UOp store, UOp reg) override;
+  void address(UOp index) override;
+  void load(UOp n) override;
+  void store(UOp n) override;
+  void value(UOp n) override;
+
+  // The text of an operand, in brackets where it binds less tightly.
+  std::string operand(UOp n, Precedence least);
+  std::string element(UOp pointer);  // what a pointer points to
+  std::string fill(std::string_view pattern, UOp n, const std::vector<std::string>& operands,
+                   DType result, DType source);
+  void line(std::string_view text);
+  // A function in front of the kernel's.
+  void function(const std::string& name, const std::string& text);
+  // Binds n to the text: as it is, where n folds into its only user, else to a new variable.
+  void define(UOp n, std::string text, Precedence precedence);
+
+  // Before the walk: which values have no name.
+  void find_folds();
+
+  std::string body_;
+  std::string functions_;
+
+ private:
+  struct Address {
+    std::string base, index;
+  };
+  bool may_fold_into(UOp n, UOp user);
+  std::string call_by_lane(UOp n, const CRow& row, const std::vector<std::string>& operands);
+  void masked_store(UOp n);
+  std::string masked_load(UOp n);
+  std::string named(UOp vector);
+  std::string lane_of(UOp pointer, std::string_view lane);
+
+  int depth_ = 1;
+  std::unordered_map<UOp, Precedence> precedence_;
+  std::unordered_map<UOp, Address> addresses_;
+  std::unordered_set<UOp> folds_;
+  std::unordered_set<std::string> defined_;
+};
+
+}  // namespace weft

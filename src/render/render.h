@@ -1,0 +1,40 @@
+// A program as source text. The text defines one function:
+//
+//   void <name>(void* const* buffers, const int64_t* variables, void* scratch, int64_t first,
+//   int64_t last);
+//
+// buffers[i] is DEFINE_GLOBAL i; variables[j] is the j-th of variable_names(); scratch is
+// scratch_bytes() bytes, aligned to 64, of the calling thread's own; a RANGE of axis type kThread
+// runs from `first` to `last` - 1. Buffers may overlap.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/target.h"
+#include "ir/node.h"
+
+namespace weft {
+
+// `linear` is a LINEAR, legal as a program. Equal programs give equal text. Throws InternalError on
+// a node that the target has no text for, naming its op and dtype.
+std::string render_c(UOp linear, std::string_view name);     // C11 with vector extensions
+std::string render_llvm(UOp linear, std::string_view name);  // LLVM IR, of LLVM 16 or newer
+
+// Whether the target's float16 <-> float32 conversions are instructions (F16C on x86).
+enum class HalfCasts : bool { kDecomposed, kNative };
+
+// What the two renderers have text for. The sizes (vector registers, cores, caches) are left at
+// their defaults: the machine's owner sets them.
+Target c_target(HalfCasts half = HalfCasts::kDecomposed);
+Target llvm_target(HalfCasts half = HalfCasts::kDecomposed);
+
+// The VARIABLEs of a program, in the order in which its function takes them.
+std::vector<std::string> variable_names(UOp linear);
+
+// What `scratch` must hold: the DEFINE_LOCALs by id, each at a multiple of 64.
+size_t scratch_bytes(UOp linear);
+
+}  // namespace weft
