@@ -62,6 +62,7 @@ Config config_from_environment() {
   config.most_cache_bytes = int64_t(read_int("WEFT_CACHE_MB", 1024, 1 << 30)) << 20;
   config.compile_seconds = read_int("WEFT_COMPILE_SECONDS", config.compile_seconds, 1 << 20);
   config.c_compiler = read_text("CC", {});
+  config.llvm_library = read_text("WEFT_LLVM", {});
   config.search_path = read_text("PATH", "/usr/local/bin:/usr/bin:/bin");
   config.library_path = read_text("LD_LIBRARY_PATH", {});
   config.temp_dir = read_text("TMPDIR", config.temp_dir);

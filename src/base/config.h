@@ -21,6 +21,7 @@ struct Config {
   int64_t most_cache_bytes = int64_t(1024) << 20;  // WEFT_CACHE_MB; 0: nothing is kept
   int compile_seconds = 60;    // WEFT_COMPILE_SECONDS: a C compiler that takes longer is killed
   std::string c_compiler{};    // CC: the C compiler, perhaps with arguments; empty: the first found
+  std::string llvm_library{};  // WEFT_LLVM: the file of libLLVM; empty: the first found
   std::string search_path{};   // PATH: where programs are found
   std::string library_path{};  // LD_LIBRARY_PATH: where libraries are found before the system's
   std::string temp_dir = "/tmp";  // TMPDIR

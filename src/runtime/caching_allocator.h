@@ -31,6 +31,10 @@ class CachingAllocator {
   // Back to the system with all that is not in use.
   void release_kept() noexcept;
 
+  // Around a fork: in the child no other thread is there to finish what it had begun.
+  void before_fork() { mutex_.lock(); }
+  void after_fork() { mutex_.unlock(); }
+
   int64_t used_bytes() const;
   int64_t kept_bytes() const;
 

@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
+#include "base/config.h"
 #include "base/dynamic_library.h"
 #include "base/error.h"
 #include "runtime/cpu/llvm_functions.h"
@@ -65,6 +66,10 @@ struct Found {
 
 const Found& found_library() {
   static const Found kFound = [] {
+    if (const std::string& given = config().llvm_library; !given.empty()) {
+      const std::string identity = file_identity(given);
+      return identity.empty() ? Found{} : Found{given, identity};
+    }
     for (const std::string& name : library_names()) {
       std::string file = find_library_file(name);
       if (!file.empty()) return Found{file, file_identity(file)};
