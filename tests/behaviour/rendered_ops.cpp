@@ -223,7 +223,9 @@ class RenderedOps : public testing::TestWithParam<Way> {};
 
 std::vector<Way> ways() {
   std::vector<Way> out;
-  for (const DType type : kTypes) out.push_back({Language::kC, type});
+  for (const Language language : {Language::kC, Language::kLlvm}) {
+    for (const DType type : kTypes) out.push_back({language, type});
+  }
   return out;
 }
 INSTANTIATE_TEST_SUITE_P(All, RenderedOps, testing::ValuesIn(ways()), [](const auto& test) {
@@ -234,9 +236,10 @@ INSTANTIATE_TEST_SUITE_P(All, RenderedOps, testing::ValuesIn(ways()), [](const a
 TEST_P(RenderedOps, LikeTheEvaluator) {
   const auto [language, type] = GetParam();
   if (test::compiler_for(language).empty()) GTEST_SKIP() << "no compiler";
-  Case c(type, c_target());
+  const bool is_c = language == Language::kC;
+  Case c(type, is_c ? c_target() : llvm_target());
   const UOp linear = c.builder.linear();
-  const std::string text = render_c(linear, "kernel");
+  const std::string text = is_c ? render_c(linear, "kernel") : render_llvm(linear, "kernel");
   const test::CompiledProgram program(language, text);
   ASSERT_EQ(program.error(), "") << text;
   expect_same(c, test::evaluated(linear, c.buffers),
