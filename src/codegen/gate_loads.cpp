@@ -62,6 +62,7 @@ class Gates {
     for (size_t i = 0; i < n.src_count(); i++) {
       UOp gate = own;
       if (n.is(Op::WHERE) && i > 0) gate = both(gate, i == 1 ? n.src(0) : ~n.src(0));
+      if (n.is(Op::STORE) && i < 2 && n.src_count() == 3) gate = n.src(2);
       if (!always && is_cut_.has(n)) is_cut_.put_number(n.src(i), 1);
       use(n.src(i), gate);
     }
