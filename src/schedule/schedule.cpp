@@ -51,24 +51,6 @@ int64_t value_of(UOp n) {
   return evaluate(n, none).at(0).ints().at(0);
 }
 
-class KernelTable {
- public:
-  explicit KernelTable(Schedule& schedule) : schedule_(schedule) {}
-
-  uint32_t number(UOp ast) {
-    const auto [at, is_new] = numbers_.try_emplace(ast, uint32_t(schedule_.kernels.size()));
-    if (is_new) {
-      verify(ast, Stage::kKernel, "split");
-      schedule_.kernels.push_back(own(ast));
-    }
-    return at->second;
-  }
-
- private:
-  Schedule& schedule_;
-  std::unordered_map<UOp, uint32_t> numbers_;
-};
-
 }  // namespace
 
 Schedule make_schedule(UOp graph, const ScheduleOptions& options) {
@@ -84,8 +66,9 @@ Schedule make_schedule(UOp graph, const ScheduleOptions& options) {
 
   RolledGraph rolled = roll_graph(sink, order, device);
   sink = run_rangeify_pipeline(rolled.sink, options.limits, device, inputs.writes, options.trace);
-  sink = run_kernel_split_pipeline(sink, options.limits, device, options.trace);
-  OrderedKernels ordered = order_kernels(sink);
+  KernelGraph graph_of_kernels =
+      run_kernel_split_pipeline(sink, options.limits, device, options.trace);
+  OrderedKernels ordered = order_kernels(graph_of_kernels);
 
   for (UOp b : ordered.buffers) {
     ScheduledBuffer buffer{.kind = Kind::kTemp,
@@ -107,12 +90,11 @@ Schedule make_schedule(UOp graph, const ScheduleOptions& options) {
   for (uint32_t b : s.outputs) {
     if (s.buffers[b].kind == Kind::kTemp) s.buffers[b].kind = Kind::kOutput;
   }
-  KernelTable table(s);
+  s.kernels = graph_of_kernels.asts.take();
   for (OrderedKernel& k : ordered.kernels) {
-    const uint32_t number = table.number(k.ast);
     KernelCall call{
-        number, s.kernels[number].root, std::move(k.name), std::move(k.arguments), k.written,
-        {},     std::move(k.waits_for)};
+        k.kernel, s.kernels[k.kernel].root, std::move(k.name), std::move(k.arguments), k.written,
+        {},       std::move(k.waits_for)};
     for (UOp bind : k.variables) {
       call.variables.push_back({std::string(bind.src(0).name()), value_of(bind.src(1))});
     }

@@ -41,8 +41,8 @@ UOp run_rangeify_pipeline(UOp sink, const KernelLimits& limits, const std::strin
   return stage_hazards(sink);
 }
 
-UOp run_kernel_split_pipeline(UOp sink, const KernelLimits& limits, const std::string& device,
-                              Trace* trace) {
+KernelGraph run_kernel_split_pipeline(UOp sink, const KernelLimits& limits,
+                                      const std::string& device, Trace* trace) {
   sink = graph_rewrite(sink, before_split_rules(), {.trace = trace, .pass = "before split"});
   sink = bufferize_to_store(sink);
   const std::vector<KernelUnit> kernels = form_kernels(sink, limits);

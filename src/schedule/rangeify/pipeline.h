@@ -6,6 +6,7 @@
 
 #include "ir/node.h"
 #include "rewrite/trace.h"
+#include "schedule/rangeify/split_kernel.h"
 #include "schedule/schedule.h"
 
 namespace weft {
@@ -18,7 +19,7 @@ UOp run_rangeify_pipeline(UOp sink, const KernelLimits& limits, const std::strin
                           Writes writes, Trace* trace);
 
 // Phase 5: the graph of kernels.
-UOp run_kernel_split_pipeline(UOp sink, const KernelLimits& limits, const std::string& device,
-                              Trace* trace);
+KernelGraph run_kernel_split_pipeline(UOp sink, const KernelLimits& limits,
+                                      const std::string& device, Trace* trace);
 
 }  // namespace weft
