@@ -31,13 +31,11 @@ using Kind = ScheduledBuffer::Kind;
 struct Inputs {
   std::unordered_set<int64_t> buffers;  // ids
   std::string device = "REF";           // of the first one
-  Writes writes = Writes::kNone;
 };
 
 Inputs inputs_of(std::span<const UOp> order) {
   Inputs in;
   for (UOp n : order) {
-    if (n.is(Op::STORE)) in.writes = Writes::kSome;
     if (!n.is(Op::BUFFER)) continue;
     if (in.buffers.empty()) in.device = n.src(1).name();
     in.buffers.insert(n.number());
@@ -54,18 +52,24 @@ int64_t value_of(UOp n) {
 }  // namespace
 
 Schedule make_schedule(UOp graph, const ScheduleOptions& options) {
+  return make_schedule(toposort(graph), options);
+}
+
+Schedule make_schedule(std::vector<UOp> order, const ScheduleOptions& options) {
+  const UOp graph = order.back();
   // What the engine hands over with its arena it has made itself: builds for development check it.
   const bool is_own = options.work_in == WorkIn::kGraphArena;
   if (!is_own || kVerifyByDefault == Verify::kEveryPass) verify(graph, Stage::kTensor);
   Schedule s;
   Arena arena;
   UOp sink = options.work_in == WorkIn::kOwnArena ? import_graph(arena, graph) : graph;
-  const std::vector<UOp> order = toposort(sink);
+  if (sink != order.back()) order = toposort(sink);
   const Inputs inputs = inputs_of(order);
   const std::string device = options.device.empty() ? inputs.device : options.device;
 
   RolledGraph rolled = roll_graph(sink, order, device);
-  sink = run_rangeify_pipeline(rolled.sink, options.limits, device, inputs.writes, options.trace);
+  if (rolled.sink != sink) order = toposort(rolled.sink);
+  sink = run_rangeify_pipeline(std::move(order), options.limits, device, options.trace);
   KernelGraph graph_of_kernels =
       run_kernel_split_pipeline(sink, options.limits, device, options.trace);
   OrderedKernels ordered = order_kernels(graph_of_kernels);
