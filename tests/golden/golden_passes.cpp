@@ -92,7 +92,8 @@ const std::map<std::string, PassFunction>& passes() {
       {"bufferize_to_store", [](UOp n) { return print(checked(bufferize_to_store(n), ranges)); }},
       {"split_kernels",
        [](UOp n) {
-         return print(checked(split_kernels(n, form_kernels(n, kLimits), "CPU"), ranges));
+         return print(
+             checked(with_asts(split_kernels(n, form_kernels(n, kLimits), "CPU")), ranges));
        }},
       {"schedule", [](UOp n) { return test::describe(make_schedule(n)); }},
   };
