@@ -46,6 +46,7 @@ struct CRow {
   std::string_view vector{};  // the text on vectors; empty: `text` lane by lane; "=": `text`
   std::string_view body{};    // of the function that `text` calls
   std::string_view vector_body{};
+  bool is_plain = false;  // a literal operand takes the type of the other one
 };
 
 // A constant of an integer dtype, with the suffix of its width.
@@ -96,6 +97,8 @@ class CStyleRenderer : public Renderer {
     std::string base, index;
   };
   bool may_fold_into(UOp n, UOp user);
+  void define_function(const std::string& name, UOp n, std::string_view body, DType result,
+                       DType source);
   std::string call_by_lane(UOp n, const CRow& row, const std::vector<std::string>& operands);
   void masked_store(UOp n);
   std::string masked_load(UOp n);
@@ -105,7 +108,7 @@ class CStyleRenderer : public Renderer {
   int depth_ = 1;
   std::unordered_map<UOp, Precedence> precedence_;
   std::unordered_map<UOp, Address> addresses_;
-  std::unordered_set<UOp> folds_;
+  std::unordered_map<UOp, UOp> folds_;  // to their users
   std::unordered_set<std::string> defined_;
 };
 

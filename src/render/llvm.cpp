@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include <fmt/format.h>
@@ -103,11 +104,10 @@ class LlvmRenderer : public Renderer {
 
   void open_loop(UOp range) override {
     const std::string k = std::to_string(loops_.size()), t = type(range.dtype());
+    loops_.emplace(range, loops_.size());
     const bool is_thread = range.axis() == AxisType::kThread;
     const std::string from = is_thread ? bound("first", range.dtype()) : "0";
     const std::string to = is_thread ? bound("last", range.dtype()) : text(range.src(0));
-    loops_.push_back(range);
-    numbers_.push_back(k);
     const std::string name = "%" + unique(fmt::format("r{}", range.range_id()));
     line(fmt::format("br label %loop{}", k));
     const std::string before = block_;
@@ -121,13 +121,12 @@ class LlvmRenderer : public Renderer {
   }
 
   void close_loop(UOp range) override {
-    const std::string k =
-        numbers_[size_t(std::find(loops_.begin(), loops_.end(), range) - loops_.begin())];
+    const size_t k = loops_.at(range);
     line(fmt::format("br label %next{}", k));
-    label("next" + k);
+    label(fmt::format("next{}", k));
     line(fmt::format("{0}.next = add nuw nsw {1} {0}, 1", text(range), type(range.dtype())));
     line(fmt::format("br label %loop{}", k));
-    label("done" + k);
+    label(fmt::format("done{}", k));
   }
 
   void open_if(UOp n) override {
@@ -272,9 +271,7 @@ class LlvmRenderer : public Renderer {
       }
       return fmt::format("<{}>", lanes);
     }
-    if (std::all_of(srcs.begin(), srcs.end(), [&](UOp s) { return s == srcs[0]; })) {
-      return splat(t, text(srcs[0]));
-    }
+    if (is_splat(n)) return splat(t, text(srcs[0]));
     std::string v = "poison";
     for (size_t k = 0; k < srcs.size(); k++) {
       v = emit(fmt::format("insertelement {} {}, {} {}, i32 {}", type(t), v, type(t.element()),
@@ -453,8 +450,8 @@ class LlvmRenderer : public Renderer {
   }
 
   std::string body_, block_ = "entry";
-  std::vector<UOp> loops_;
-  std::vector<std::string> numbers_, ifs_;
+  std::unordered_map<UOp, size_t> loops_;  // their numbers
+  std::vector<std::string> ifs_;
   std::set<std::string> declarations_;
 };
 
