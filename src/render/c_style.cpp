@@ -348,7 +348,6 @@ std::string CStyleRenderer::fill(std::string_view pattern, UOp n,
     }
     switch (pattern[++i]) {
       case 'T': out += type(result); break;
-      case 'S': out += type(source); break;
       case 's': out += type(source); break;
       case 'U': out += type(integer(false, result.is_vector() || is_wide ? width : 32)); break;
       case 'M': out += type(integer(true, width)); break;

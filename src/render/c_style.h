@@ -31,12 +31,12 @@ enum Precedence : uint8_t {
   kAtom = 100
 };
 
-// An op on some dtypes as text. In it, $0 $1 $2 are the operands, $T the type of the result, $S
-// that of the last operand, $s its name in names of functions, $U the unsigned type to compute in,
-// $M the signed integer type of the same width, $W the width, $f the suffix of functions on floats,
-// $c the right operand as a plain number; of the result's integer dtype $m is the least value, $g
-// the greatest, $l the least and $h one past the greatest as floats. A row with a body calls a
-// function of that body, whose parameters are a, b and c.
+// An op on some dtypes as text. In it, $0 $1 $2 are the operands, $T the type of the result, $s
+// that of the last operand, $U the unsigned type to compute in, $M the signed integer type of the
+// same width, $W the width, $f the suffix of functions on floats, $c the right operand as a plain
+// number; of the result's integer dtype $m is the least value, $g the greatest, $l the least and $h
+// one past the greatest as floats. A row with a body calls a function of that body, whose
+// parameters are a, b and c.
 struct CRow {
   OpSet ops;
   DTypeSet dtypes;

@@ -2,7 +2,6 @@
 // compiled and compared with the reference evaluator on the edges of the dtypes.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,6 @@
 // compiled from both renderers and compared with the reference evaluator.
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -42,7 +41,7 @@ class RenderedPrograms : public testing::TestWithParam<Language> {
     return test::called(program.function("kernel"), linear, buffers, call);
   }
 
-  ProgramBuilder b;
+  ProgramBuilder b;  // NOLINT(readability-identifier-naming): it is in every line
 };
 INSTANTIATE_TEST_SUITE_P(All, RenderedPrograms, testing::Values(Language::kC, Language::kLlvm),
                          [](const auto& test) {
