@@ -47,7 +47,8 @@ struct Case {
 
 class Batch {
  public:
-  Batch(Toolchain toolchain, fuzz::Choices& choices) : choices_(choices), batch_(toolchain) {}
+  Batch(Toolchain toolchain, fuzz::Choices& choices)
+      : choices_(choices), batch_(toolchain), is_llvm_(toolchain == Toolchain::kLlvm) {}
 
   void run() {
     while (cases_.size() < kKernels) add_graph();
@@ -85,7 +86,7 @@ class Batch {
 
   void add_kernel(UOp ast, Case c, bool is_exact) {
     const auto reductions = is_exact ? fuzz::Reductions::kCut : fuzz::Reductions::kLeft;
-    const OptList opts = fuzz::random_opts(ast, choices_, reductions, kCopies);
+    const OptList opts = fuzz::random_opts(ast, choices_, reductions, {kCopies, is_llvm_});
     c.text += "\n" + print(opts);
     c.cut = int64_t(choices_.below(4));
     try {
@@ -115,6 +116,7 @@ class Batch {
 
   fuzz::Choices& choices_;
   test::KernelBatch batch_;
+  bool is_llvm_;
   std::vector<std::unique_ptr<Arena>> arenas_;
   std::vector<Case> cases_;
 };

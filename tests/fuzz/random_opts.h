@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -27,11 +28,15 @@ inline bool is_exact_in_any_order(UOp ast) {
   });
 }
 
+struct OptLimits {
+  int64_t copies = 1 << 20;  // the product of all copies and lanes that a loop's body is made into
+  bool any_lanes = true;     // C has vectors of a power of two only
+};
+
 enum class Reductions : bool { kLeft, kCut };  // whether reductions may be summed in another order
 
-// Copies and lanes multiply what a loop holds; their product is at most `most_copies`.
 inline OptList random_opts(UOp ast, Choices& choices, Reductions reductions,
-                           int64_t most_copies = 1 << 20) {
+                           const OptLimits& limits = {}) {
   constexpr std::array amounts = {1, 2, 3, 4, 5, 7, 8, 16};
   OptList opts;
   UOp at = gate_loads(ast);
@@ -47,9 +52,13 @@ inline OptList random_opts(UOp ast, Choices& choices, Reductions reductions,
         is_reduction(at, range_by_id(at, opt.axis))) {
       continue;
     }
+    if (kind == OptKind::kVector && !limits.any_lanes &&
+        !std::has_single_bit(uint64_t(opt.amount))) {
+      continue;
+    }
     const bool is_copied = kind == OptKind::kUpcast || kind == OptKind::kVector ||
                            kind == OptKind::kUnroll || kind == OptKind::kGroup;
-    if (is_copied && copies * opt.amount > most_copies) continue;
+    if (is_copied && copies * opt.amount > limits.copies) continue;
     if (is_copied) copies *= opt.amount;
     opts.push_back(opt);
     at = apply_opts(at, {&opt, 1});
