@@ -126,7 +126,7 @@ constexpr CRow kToHalfRows[] = {
    "_Float16 h = (_Float16)(float)a; " WEFT_RETURN_HALF},
 };
 constexpr CRow kSameBits = {{Op::BITCAST}, kAnyDType, "$0", kAtom, kAtom, "="};
-constexpr CRow kBitcast = {{Op::BITCAST}, kAnyDType, "$s_as_$T($0)", kPostfix, kAny, "($T)$0",
+constexpr CRow kBitcast = {{Op::BITCAST}, kAnyDType, "$s_as_$T($0)", kPrefix, kAny, "($T)($0)",
                            "$T r; __builtin_memcpy(&r, &a, sizeof r); return r;"};
 // clang-format on
 

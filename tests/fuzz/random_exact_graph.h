@@ -19,6 +19,7 @@
 #include "ir/scalar.h"
 #include "ir/shape.h"
 #include "tests/fuzz/choices.h"
+#include "tests/fuzz/random_tensor_graph.h"
 
 namespace weft::fuzz {
 
@@ -26,12 +27,7 @@ class RandomExactGraph {
  public:
   RandomExactGraph(Arena& arena, Choices& choices) : arena_(arena), c_(choices) {}
 
-  struct Result {
-    UOp sink;
-    std::map<int64_t, Array> buffers;
-  };
-
-  Result make() {
+  GraphAndBuffers make() {
     type_ = type();
     add(input());
     if (c_.one_in(2)) add(input());
