@@ -23,6 +23,7 @@
 #include "codegen/opt/opt.h"
 #include "ir/array.h"
 #include "ir/dtype.h"
+#include "ir/evaluate.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "render/render.h"
@@ -64,6 +65,7 @@ class GuardedMemory {
   std::vector<std::byte> memory_;
 };
 
+// Kernels are read as long as they run.
 class KernelBatch {
  public:
   explicit KernelBatch(Toolchain toolchain) : toolchain_(toolchain) {}
@@ -116,7 +118,8 @@ class KernelBatch {
       function(pointers.data(), values.data(), start, first, last);
     };
     if (kernel.thread_loop) {
-      const int64_t count = kernel.thread_loop.const_int();
+      Bindings bindings{{}, variables};
+      const int64_t count = evaluate(kernel.thread_loop, bindings).at(0).ints().at(0);
       cut = std::clamp<int64_t>(cut, 0, count);
       call(cut, count);  // in no order
       call(0, cut);

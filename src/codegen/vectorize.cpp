@@ -93,12 +93,12 @@ class Vectorizer {
   UOp make(UOp n, std::vector<UOp>& srcs) const {
     using Maker = UOp (Vectorizer::*)(UOp n, std::vector<UOp>& srcs) const;
     // What is no elementwise op.
-    static constexpr std::pair<Op, Maker> makers[] = {
+    static constexpr std::pair<Op, Maker> kMakers[] = {
         {Op::RANGE, &Vectorizer::make_range},  {Op::INDEX, &Vectorizer::make_index},
         {Op::LOAD, &Vectorizer::make_load},    {Op::STORE, &Vectorizer::make_store},
         {Op::AFTER, &Vectorizer::make_after},  {Op::END, &Vectorizer::make_end},
         {Op::REDUCE, &Vectorizer::make_reduce}};
-    for (const auto& [op, maker] : makers) {
+    for (const auto& [op, maker] : kMakers) {
       if (n.is(op)) return (this->*maker)(n, srcs);
     }
     return elementwise(n, srcs);
@@ -113,6 +113,7 @@ class Vectorizer {
 
   UOp numbers() const {
     std::vector<UOp> all;
+    all.reserve(lanes_);
     for (int64_t i = 0; i < lanes_; i++) all.push_back(index_const(arena_, i));
     return vectorize(all);
   }

@@ -3,6 +3,7 @@
 // are exact in any order.
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <string>
 #include <tuple>

@@ -12,6 +12,7 @@
 
 #include "ir/arena.h"
 #include "ir/array.h"
+#include "ir/bounds.h"
 #include "ir/build.h"
 #include "ir/dim.h"
 #include "ir/dtype.h"
@@ -35,8 +36,9 @@ class RandomExactGraph {
       if (const std::optional<Value> product = matmul()) add(*product);
     }
     for (uint64_t i = c_.below(5) + 1; i > 0; i--) add(step(pick()));
+    if (c_.one_in(5)) add(first_ones(pick()));  // nothing else can be done to a symbolic size
     std::vector<UOp> outputs{contiguous(values_.back().node)};
-    if (c_.one_in(3)) outputs.push_back(contiguous(pick().node));
+    if (c_.one_in(3)) outputs.push_back(contiguous(values_[c_.below(values_.size())].node));
     return {sink(arena_, outputs), std::move(buffers_)};
   }
 
@@ -72,8 +74,14 @@ class RandomExactGraph {
     return out;
   }
 
+  static int64_t most_elements(UOp n) {
+    int64_t out = 1;
+    for (const Dim d : sizes(n)) out *= d.is_int() ? d.value() : bounds(d.node()).hi;
+    return out;
+  }
+
   void add(const Value& v) {
-    if (count(sizes(v.node)) <= 4000 && sizes(v.node).size() <= 4) values_.push_back(v);
+    if (most_elements(v.node) <= 4000 && sizes(v.node).size() <= 4) values_.push_back(v);
   }
   Value pick() { return values_[c_.one_in(2) ? values_.size() - 1 : c_.below(values_.size())]; }
 
@@ -143,6 +151,23 @@ class RandomExactGraph {
     if (c_.one_in(2)) return out;
     out.node = expand(out.node, sizes(x.node));
     return 2 * out.most <= most_of(type_) ? Value{x.node - out.node, x.most + out.most} : out;
+  }
+
+  // The first n along an axis, of a size that is a variable, or their sum.
+  Value first_ones(const Value& x) {
+    const Sizes s = sizes(x.node);
+    if (s.empty()) return x;
+    const size_t axis = c_.below(s.size());
+    const int64_t most = s[axis].value();
+    if (most < 2) return x;
+    const UOp n = bind(variable(arena_, "n", 1, most), index_const(arena_, c_.between(1, most)));
+    std::vector<std::pair<Dim, Dim>> box;
+    for (size_t i = 0; i < s.size(); i++) box.emplace_back(0, i == axis ? Dim(n) : s[i]);
+    const UOp part = shrink(x.node, box);
+    const std::vector<int64_t> axes{int64_t(axis)};
+    if (c_.one_in(2)) return {max(part, constant_of(part.dtype(), 1)), x.most};
+    const bool can_sum = x.most * most <= most_of(part.dtype());
+    return {reduce_axis(can_sum ? Op::ADD : Op::MAX, part, axes), x.most * most};
   }
 
   Value moved(const Value& x) {

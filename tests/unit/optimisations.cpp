@@ -1,9 +1,9 @@
 // The list of optimisations: its text, when each applies, and what a kernel becomes.
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
