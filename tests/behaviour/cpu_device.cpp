@@ -4,14 +4,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <limits>
+#include <ios>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,13 +20,12 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "runtime/cpu/compile_c.h"
-#include "runtime/cpu/cpu_toolchain.h"
 #include "runtime/cpu/llvm_library.h"
-#include "runtime/device.h"
 #include "runtime/kernel_cache.h"
 #include "schedule/schedule_cache.h"
 #include "tests/unit/tensor_helpers.h"
 #include "weft/dtype.h"
+#include "weft/scheduled_kernel.h"
 #include "weft/tensor.h"
 
 namespace weft {
@@ -139,7 +138,7 @@ TEST_P(CpuDevice, says_when_there_is_no_memory_and_goes_on) {
 
 TEST_P(CpuDevice, runs_in_a_child_after_running_here) {
   EXPECT_EQ(scaled(8), expected(8));
-  const pid_t pid = fork();
+  const int pid = fork();
   if (pid == 0) {
     const bool is_right = scaled(8) == expected(8) && scaled(9) == expected(9);
     _exit(is_right ? 0 : 1);
@@ -157,7 +156,7 @@ TEST_P(CpuDevice, runs_in_children_of_a_busy_process) {
     for (int i = 0; !is_over; i++) EXPECT_EQ(scaled(20 + i % 5), expected(20 + i % 5));
   });
   for (int i = 0; i < 20; i++) {
-    const pid_t pid = fork();
+    const int pid = fork();
     if (pid == 0) _exit(scaled(20 + i % 5) == expected(20 + i % 5) ? 0 : 1);
     int status = 0;
     waitpid(pid, &status, 0);

@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <dlfcn.h>
 #include <link.h>
 #include <pthread.h>
-#include <sched.h>
 
 #include "base/config.h"
 #include "base/dynamic_library.h"
@@ -85,11 +85,11 @@ OpenMp find_openmp() {
 std::atomic<bool> is_forked = false;
 
 const OpenMp& openmp() {
-  static const OpenMp& kFound = *[] {
+  static const OpenMp& found = *[] {
     pthread_atfork(nullptr, nullptr, [] { is_forked = true; });
     return new OpenMp(find_openmp());
   }();
-  return kFound;
+  return found;
 }
 
 // The pieces that a thread is to do; others take from it what it has not begun.
