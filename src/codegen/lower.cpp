@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "codegen/decompose.h"
 #include "codegen/expand.h"
 #include "codegen/gate_loads.h"
 #include "codegen/index_width.h"
@@ -59,6 +60,7 @@ UOp lower(UOp ast, const Target& target, std::span<const Opt> opts, Trace* trace
   passes.run("simplify", [](UOp n) { return simplify(n); });
   passes.run("vectorize", vectorize);
   passes.run("index width", index_width);
+  passes.run("decompose", [&](UOp n) { return decompose(n, target); });
   passes.run("linearize", linearize, Stage::kProgram);
   return passes.graph();
 }
