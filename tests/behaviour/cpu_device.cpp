@@ -62,6 +62,7 @@ class CpuDevice : public testing::TestWithParam<const char*> {
   TempFolder folder_;
   std::string cache_ = folder_.path() + "/cache";
   test::Setting<std::string> setting_{config().cache_dir, cache_};
+  test::Setting<int64_t> bound_{config().most_cache_bytes, int64_t(1) << 30};
 };
 
 TEST_P(CpuDevice, computes) {
