@@ -155,7 +155,7 @@ UOp log2_32(Match& m) {
   const auto [e, f] = split32(m[x]);
   const UOp square = f * f;
   const UOp low = multiply_add(d, f, number(f, 0x1.4ae0c0p-26), square * horner(d, f, kLog2In32));
-  return with_special_values(m[x], e + multiply_add(d, f, number(f, 0x1.715476p+0), low));
+  return with_special_values(m[x], e + multiply_add_once(d, f, number(f, 0x1.715476p+0), low));
 }
 
 // With s = f / (2 + f), z = s^2:   log(1 + f) = 2 s + s R(z)

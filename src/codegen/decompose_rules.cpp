@@ -71,6 +71,14 @@ UOp multiply_add(const Decomposition& d, UOp x, UOp y, UOp z) {
   return d.can(Op::MULACC, x.dtype()) ? mulacc(x, y, z) : x * y + z;
 }
 
+UOp multiply_add_once(const Decomposition& d, UOp x, UOp y, UOp z) {
+  if (d.can(Op::MULACC, x.dtype()) || x.dtype().scalar != Scalar::kFloat32) {
+    return multiply_add(d, x, y, z);
+  }
+  const DType wide = like(x.dtype(), dtypes::float64);
+  return cast(cast(x, wide) * cast(y, wide) + cast(z, wide), x.dtype());
+}
+
 UOp horner(const Decomposition& d, UOp x, std::span<const double> coefficients) {
   UOp sum = number(x, coefficients.back());
   for (size_t i = coefficients.size() - 1; i-- > 0;) {
