@@ -6,7 +6,6 @@
 //
 // Rounding to an integer is the addition of a number so large that its last place is 1. 2^n is two
 // factors, each a normal number, so that results that overflow or are subnormal round once.
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <span>

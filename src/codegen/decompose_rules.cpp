@@ -1,6 +1,7 @@
 // What the rule tables of decompose build with.
 #include "codegen/decompose_rules.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <span>

@@ -70,7 +70,7 @@ UOp any_lane(UOp condition);  // one bool: whether it holds in any lane
 // gate.
 UOp unless(Decomposition& d, UOp value, UOp gate, UOp otherwise);
 
-// x of a narrow float dtype as float32, NaNs with any payload.
-UOp widened(const Decomposition& d, UOp x);
+// A narrow float as float32, NaNs with any payload.
+UOp widened(const Decomposition& d, UOp narrow);
 
 }  // namespace weft
