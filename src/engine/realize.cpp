@@ -26,16 +26,18 @@
 #include "value/closure.h"
 #include "value/import.h"
 #include "value/storage.h"
+#include "value/storage_watch.h"
 #include "value/value.h"
 #include "weft/scheduled_kernel.h"
 
 namespace weft {
-namespace {
 
 std::mutex& realize_mutex() {
   static std::mutex mutex;
   return mutex;
 }
+
+namespace {
 
 using Garbage = std::vector<Ref<Value>>;
 
@@ -46,6 +48,17 @@ void fill(Value& value, Ref<Buffer> buffer, Garbage& garbage) {
     if (source) garbage.push_back(std::move(source));
   }
 }
+
+}  // namespace
+
+std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& device) {
+  return cached_schedule(imported.sink, {.limits = device.limits(),
+                                         .device = device.name(),
+                                         .dying = imported.dying,
+                                         .work_in = WorkIn::kGraphArena});
+}
+
+namespace {
 
 // Memory that holds the Value as it is: its own when it has no elements, or that of what it is
 // another shape of.
@@ -148,10 +161,7 @@ class Job {
  private:
   static bool uses_schedule() { return config().schedule != 0; }
   std::shared_ptr<const Schedule> schedule_of(const Imported& imported) const {
-    return cached_schedule(imported.sink, {.limits = device_->limits(),
-                                           .device = device_->name(),
-                                           .dying = imported.dying,
-                                           .work_in = WorkIn::kGraphArena});
+    return weft::schedule_of(imported, *device_);
   }
 
   void publish(const Imported& imported, std::span<Ref<Buffer>> outputs) {
@@ -193,6 +203,7 @@ std::vector<std::vector<Storage*>> by_device(std::span<Storage* const> storages)
 }  // namespace
 
 void realize(std::span<Storage* const> storages) {
+  refuse_values_while_captured();
   const std::lock_guard lock(realize_mutex());
   for (const std::vector<Storage*>& group : by_device(storages)) Job(group).run();
 }

@@ -29,6 +29,7 @@
 #include "tensor/operand.h"
 #include "tensor/promote.h"
 #include "value/storage.h"
+#include "value/storage_watch.h"
 #include "value/value.h"
 #include "value/view.h"
 #include "weft/scheduled_kernel.h"
@@ -293,6 +294,7 @@ std::vector<std::byte> gather(const Buffer& buffer, const View& view) {
 }  // namespace
 
 std::vector<std::byte> Tensor::bytes() const {
+  refuse_values_while_captured();
   if (is_lone_part(*this)) return clone().bytes();
   Ref<Buffer> memory = storage_->memory();
   while (!memory) {  // more than once when another thread writes
