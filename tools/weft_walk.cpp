@@ -129,7 +129,7 @@ which closes them. Reads of what the schedule stores are LOADs.
 and RANGEs from 0, so that equal kernels are equal nodes. In the graph of kernels, memory stands AFTER
 the KERNELs that write it.
 )");
-  graph = split_kernels(graph, form_kernels(graph, limits), "CPU");
+  graph = with_asts(split_kernels(graph, form_kernels(graph, limits), "CPU"));
   show(print(graph));
   say(R"(## The schedule
 

@@ -35,6 +35,14 @@ std::string read_text(const char* name, std::string fallback) {
   return text == nullptr || *text == '\0' ? std::move(fallback) : std::string(text);
 }
 
+std::string default_cache_dir() {
+  if (const std::string caches = read_text("XDG_CACHE_HOME", {}); !caches.empty()) {
+    return caches + "/weft";
+  }
+  const std::string home = read_text("HOME", {});
+  return home.empty() ? home : home + "/.cache/weft";
+}
+
 }  // namespace
 
 int64_t memory_of_machine() {
@@ -49,6 +57,15 @@ Config config_from_environment() {
   config.stats = read_int("WEFT_STATS", 0, 2);
   config.device = read_text("WEFT_DEVICE", config.device);
   config.schedule = read_int("WEFT_SCHEDULE", 1, 1);
+  config.threads = read_int("WEFT_THREADS", 0, 4096);
+  config.cache_dir = read_text("WEFT_CACHE_DIR", default_cache_dir());
+  config.most_cache_bytes = int64_t(read_int("WEFT_CACHE_MB", 1024, 1 << 30)) << 20;
+  config.compile_seconds = read_int("WEFT_COMPILE_SECONDS", config.compile_seconds, 1 << 20);
+  config.c_compiler = read_text("CC", {});
+  config.llvm_library = read_text("WEFT_LLVM", {});
+  config.search_path = read_text("PATH", "/usr/local/bin:/usr/bin:/bin");
+  config.library_path = read_text("LD_LIBRARY_PATH", {});
+  config.temp_dir = read_text("TMPDIR", config.temp_dir);
   return config;
 }
 

@@ -14,6 +14,17 @@ struct Config {
   int stats = 0;  // WEFT_STATS 0..2: 1 counts and times every rule, 2 also prints every match
   std::string device = "REF";  // WEFT_DEVICE: where tensors are made when nothing else is said
   int schedule = 1;  // WEFT_SCHEDULE: 0 evaluates tensor graphs as they are, without a schedule
+  int threads = 0;   // WEFT_THREADS: at most so many run one kernel; 0: as many as there are cores
+  // WEFT_CACHE_DIR: where compiled kernels and schedules are kept; by default
+  // $XDG_CACHE_HOME/weft, or .cache/weft in $HOME. Empty: nowhere.
+  std::string cache_dir{};
+  int64_t most_cache_bytes = int64_t(1024) << 20;  // WEFT_CACHE_MB; 0: nothing is kept
+  int compile_seconds = 60;    // WEFT_COMPILE_SECONDS: a C compiler that takes longer is killed
+  std::string c_compiler{};    // CC: the C compiler, perhaps with arguments; empty: the first found
+  std::string llvm_library{};  // WEFT_LLVM: the file of libLLVM; empty: the first found
+  std::string search_path{};   // PATH: where programs are found
+  std::string library_path{};  // LD_LIBRARY_PATH: where libraries are found before the system's
+  std::string temp_dir = "/tmp";  // TMPDIR
   // Live values that are not realised, past which the result of an operation is realised at once.
   int64_t most_pending_values = 4'000'000;
   // Bytes that are in memory only because such values read them, past which the same happens: half

@@ -41,17 +41,32 @@ bool fits_scope(UOp condition, UOp n) {
 class Gates {
  public:
   explicit Gates(UOp sink)
-      : sink_(sink), arena_(sink.arena()), gates_(sink.arena()), is_cut_(sink.arena()) {}
+      : sink_(sink), arena_(sink.arena()), gates_(sink.arena()), is_cut_(sink.arena()),
+        reads_memory_(sink.arena()) {}
 
   UOp run() {
     const std::vector<UOp> order = toposort(sink_);
     if (std::ranges::none_of(order, needs_gate)) return sink_;
+    for (UOp n : order) {
+      const bool reads = n.is(Op::LOAD) || n.is(Op::AFTER) ||
+                         std::ranges::any_of(n.srcs(), [&](UOp s) { return reads_memory_.has(s); });
+      if (reads) reads_memory_.put_number(n, 1);
+    }
     gates_.put(sink_, bool_const(arena_, true));
     for (UOp n : order | std::views::reverse) pass_on(n);
     return rebuild(sink_, [&](UOp n, std::span<const UOp> srcs) { return gated(n, srcs); });
   }
 
  private:
+  // Conditions on loops alone: what a condition reads would have to be gated, too.
+  void add_condition(UOp& gate, UOp condition, UOp when, UOp source) {
+    if (reads_memory_.has(condition)) {
+      is_cut_.put_number(source, 1);
+    } else {
+      gate = both(gate, when);
+    }
+  }
+
   static bool needs_gate(UOp n) {
     return n.is(Op::LOAD) && n.src_count() == 1 && may_be_outside(n);
   }
@@ -61,7 +76,12 @@ class Gates {
     const UOp own = always ? bool_const(arena_, true) : gates_.get(n);
     for (size_t i = 0; i < n.src_count(); i++) {
       UOp gate = own;
-      if (n.is(Op::WHERE) && i > 0) gate = both(gate, i == 1 ? n.src(0) : ~n.src(0));
+      if (n.is(Op::WHERE) && i > 0) {
+        add_condition(gate, n.src(0), i == 1 ? n.src(0) : ~n.src(0), n.src(i));
+      }
+      if (n.is(Op::STORE) && i < 2 && n.src_count() == 3) {
+        add_condition(gate, n.src(2), n.src(2), n.src(i));
+      }
       if (!always && is_cut_.has(n)) is_cut_.put_number(n.src(i), 1);
       use(n.src(i), gate);
     }
@@ -120,6 +140,7 @@ class Gates {
   Arena& arena_;
   NodeMap gates_;   // under which condition a node is used
   NodeMap is_cut_;  // nodes that may be used where the condition does not hold
+  NodeMap reads_memory_;
 };
 
 }  // namespace

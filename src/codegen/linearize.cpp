@@ -5,10 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "base/error.h"
 #include "codegen/loop_region.h"
 #include "ir/arena.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/print.h"
 
 namespace weft {
 namespace {
@@ -49,7 +53,7 @@ class Linearizer {
 
   void open(const RegionItem& loop) {
     const UOp range = loop.range();
-    UOp listed = arena_.with_srcs(range, std::vector{made_.get(range.src(0))});
+    UOp listed = arena_.with_srcs(range, std::vector{made_of(range.src(0), range)});
     if (has_loop_.has(listed)) {  // a second loop of this RANGE
       listed = arena_.make(Op::RANGE, range.dtype(), listed.srcs(),
                            Arg::range(arena_.fresh_id(), range.axis()));
@@ -76,11 +80,17 @@ class Linearizer {
 
   void add(UOp n) {
     std::vector<UOp> srcs;
-    for (UOp s : n.srcs()) srcs.push_back(made_.get(s));
+    for (UOp s : n.srcs()) srcs.push_back(made_of(s, n));
     const UOp made = arena_.with_srcs(n, srcs);
     made_.put(n, made);
     list_.push_back(made);
     if (is_effect(n.op())) open_.back().effect = made;
+  }
+
+  UOp made_of(UOp n, UOp user) const {
+    if (const UOp made = made_.get(n)) return made;
+    throw InternalError(
+        fmt::format("[linearize] {} is used by {} outside of its loop", short_form(n), short_form(user)));
   }
 
   Arena& arena_;

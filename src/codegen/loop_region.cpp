@@ -27,12 +27,25 @@ UOp Closing::effect() const { return level == kWhole ? node : node.src(0); }
 
 namespace {
 
-// The memory or register that a node reads or writes; none for all others.
+// The memory that a node reads or writes; none for all others. Arguments of a kernel may lie in one
+// memory, so all of them are the one that stands for them: none of the arena's other nodes is a SINK
+// of nothing.
+UOp memory_named(UOp base) {
+  if (!base.is(Op::DEFINE_GLOBAL)) return base;
+  return base.arena().make(Op::SINK, dtypes::void_, {});
+}
 UOp memory_read(UOp n) {
-  if (n.is(Op::LOAD)) return place_of(n.src(0)).base;
+  if (n.is(Op::LOAD)) return memory_named(place_of(n.src(0)).base);
   return n.is(Op::AFTER) && is_register(n) ? place_of(n).base : UOp();
 }
-UOp memory_written(UOp n) { return n.is(Op::STORE) ? place_of(n.src(0)).base : UOp(); }
+UOp memory_written(UOp n) {
+  return n.is(Op::STORE) ? memory_named(place_of(n.src(0)).base) : UOp();
+}
+
+// Whether a read of this memory may wait: what writes it, too, keeps its place.
+bool writes(const std::vector<UOp>& memories, UOp memory) {
+  return std::ranges::find(memories, memory) != memories.end();
+}
 
 struct Item {
   RegionItem what;
@@ -224,7 +237,7 @@ class Region {
         if (at == readers.end()) continue;
         for (const size_t r : at->second) {
           const size_t reader = into_[r], writer = into_[w];
-          if (reader == writer || !items_[r].writes.empty()) continue;
+          if (reader == writer || writes(items_[r].writes, m)) continue;
           if (!waits_for(reader, writer)) edges.emplace_back(writer, reader);
         }
       }

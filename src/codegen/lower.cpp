@@ -1,27 +1,68 @@
 // The passes of codegen, in order.
 #include "codegen/lower.h"
 
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "codegen/decompose.h"
 #include "codegen/expand.h"
 #include "codegen/gate_loads.h"
 #include "codegen/index_width.h"
 #include "codegen/linearize.h"
+#include "codegen/opt/choose_opts.h"
+#include "codegen/opt/opt.h"
 #include "codegen/reduce_to_registers.h"
 #include "codegen/target.h"
 #include "codegen/vectorize.h"
 #include "ir/node.h"
+#include "ir/spec.h"
+#include "rewrite/graph_rewrite.h"
 #include "rewrite/trace.h"
 #include "symbolic/simplify.h"
 
 namespace weft {
+namespace {
+
+// Runs passes one after the other and records what each did.
+class Passes {
+ public:
+  Passes(UOp graph, Trace* trace) : graph_(graph), trace_(trace) {}
+
+  template <class Pass>
+  void run(std::string_view name, Pass&& pass, Stage stage = Stage::kKernel) {
+    const UOp before = graph_;
+    graph_ = pass(graph_);
+    if (trace_ != nullptr) trace_->passes.push_back({std::string(name), before, graph_, 0, {}});
+    if (kVerifyByDefault == Verify::kEveryPass || stage == Stage::kProgram) {
+      verify(graph_, stage, name);
+    }
+  }
+  UOp graph() const { return graph_; }
+
+ private:
+  UOp graph_;
+  Trace* trace_;
+};
+
+}  // namespace
 
 UOp lower(UOp ast, const Target& target, Trace* trace) {
-  ast = gate_loads(ast);
-  ast = expand(ast);
-  ast = reduce_to_registers(ast, target);
-  ast = simplify(ast, trace);
-  ast = vectorize(ast);
-  ast = index_width(ast);
-  return linearize(ast);
+  return lower(ast, target, choose_opts(gate_loads(ast), target), trace);
+}
+
+UOp lower(UOp ast, const Target& target, std::span<const Opt> opts, Trace* trace) {
+  Passes passes(ast, trace);
+  passes.run("gate loads", gate_loads);
+  passes.run("optimise", [&](UOp n) { return apply_opts(n, opts); });
+  passes.run("expand", expand);
+  passes.run("reduce to registers", [&](UOp n) { return reduce_to_registers(n, target); });
+  passes.run("simplify", [](UOp n) { return simplify(n); });
+  passes.run("vectorize", vectorize);
+  passes.run("index width", index_width);
+  passes.run("decompose", [&](UOp n) { return decompose(n, target); });
+  passes.run("linearize", linearize, Stage::kProgram);
+  return passes.graph();
 }
 
 }  // namespace weft

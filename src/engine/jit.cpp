@@ -18,6 +18,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/ref.h"
+#include "engine/foreign_memory.h"
 #include "engine/jit_capture.h"
 #include "engine/jit_recipe.h"
 #include "engine/realize.h"
@@ -58,6 +59,12 @@ void replace_proxies(JitWatch& watch, std::vector<Tensor>& outputs) {
     if (at == kNone) continue;
     const JitWatch::Bound& b = watch.bound()[at];
     if (b.proxy) output = Tensor(b.storage, b.is_part ? placed(output.view(), b.part) : output.view());
+  }
+}
+
+void write_through(JitWatch& watch) {
+  for (const JitWatch::Bound& b : watch.bound()) {
+    if (b.is_written) write_through(*b.storage, b.before);
   }
 }
 
@@ -111,11 +118,13 @@ JitCapture::Result JitCapture::run(std::span<const Tensor> inputs, const Functio
   } catch (...) {
     watch.find_written();
     watch.settle();
+    write_through(watch);
     throw;
   }
   watch.find_written();
   refuse_two_ways(watch);
   std::shared_ptr<const JitRecipe> recipe = make_recipe(watch, outputs);
+  write_through(watch);
   watch.drop_proxies();
   replace_proxies(watch, outputs);
   refuse_kept_inputs(watch, before_giving_up);
@@ -198,6 +207,7 @@ class Replay {
       throw;
     }
     publish();
+    realizing.unlock();
     return outputs();
   }
 
@@ -279,7 +289,14 @@ class Replay {
   std::vector<Tensor> outputs() {
     for (size_t i = 0; i < storages_.size(); i++) {
       const JitRecipe::Binding& b = recipe_.bindings[i];
-      if (b.is_written() && b.is_part) storages_[i]->write(part_of(i), results_[b.result]);
+      if (!b.is_written()) continue;
+      if (b.is_part) {
+        WriteThrough through(*storages_[i]);
+        storages_[i]->write(part_of(i), results_[b.result]);
+        through.finish();
+      } else {
+        write_through(*storages_[i], versions_[i]);
+      }
     }
     std::vector<Tensor> outputs;
     outputs.reserve(recipe_.outputs.size());

@@ -43,7 +43,7 @@ const Value* value_at_hand(const Value& value) {
   while (!of->is_filled() && (of->is(Op::RESHAPE) || of->is(Op::DETACH))) {
     of = of->sources()[0].get();
   }
-  return of->is_filled() ? of : nullptr;
+  return of->is_filled() && !of->buffer()->is_seen_outside() ? of : nullptr;
 }
 
 class Maker {
@@ -135,6 +135,7 @@ class Maker {
   }
 
   void add_sink(Value& value) {
+    if (value.is_filled() && value.buffer()->is_seen_outside()) throw Overtaken();
     const uint32_t number = result_numbers_.at(&value);
     if (value.numel() == 0) {
       recipe_->results[number].slot = add_slot({&value.device(), nullptr, 0});

@@ -68,7 +68,8 @@ Ref<Buffer> memory_at_hand(const Value& value) {
   while (!of->is_filled() && (of->is(Op::RESHAPE) || of->is(Op::DETACH))) {
     of = of->sources()[0].get();
   }
-  return of->is_filled() ? of->buffer() : Ref<Buffer>();
+  if (!of->is_filled() || of->buffer()->is_seen_outside()) return {};
+  return of->buffer();
 }
 
 std::vector<ScheduledKernel> describe(const Schedule& schedule, Device& device) {

@@ -172,6 +172,12 @@ uint64_t Arena::arg_word(Op op, const Arg& arg) {
   return uint64_t(uintptr_t(memory));
 }
 
+void Arena::expect(size_t nodes) {
+  nodes = std::min<size_t>(std::bit_ceil(nodes), size_t(1) << 31);
+  if (nodes <= grow_at_) return;
+  place_nodes(nodes / kLineIds * kLineSlots, nodes / 2);
+}
+
 void Arena::note_definition(Op op, uint64_t arg) {
   const ArgKind kind = info(op).arg;
   if (kind != ArgKind::Int && kind != ArgKind::Range) return;
@@ -278,11 +284,19 @@ std::byte* Arena::take_blocks(size_t bytes) {
 
 void Arena::grow_lines() {
   if (count_ >= UINT32_MAX - 1) throw Error("[arena] a graph has at most 4294967294 nodes");
-  const size_t slots = lines_.size() * 2;
-  lines_ = ZeroedArray(slots);
-  spill_.clear_words();
+  place_nodes(lines_.size() * 2, spill_.size());
+}
+
+// Places all nodes anew, in larger tables.
+void Arena::place_nodes(size_t line_slots, size_t spill_slots) {
+  lines_ = ZeroedArray(line_slots);
+  if (spill_slots > spill_.size()) {
+    spill_ = ZeroedArray(spill_slots);
+  } else {
+    spill_.clear_words();
+  }
   spilled_ = 0;
-  grow_at_ = uint32_t(std::min<size_t>(slots / kLineSlots * kLineIds, UINT32_MAX - 1));
+  grow_at_ = uint32_t(std::min<size_t>(line_slots / kLineSlots * kLineIds, UINT32_MAX - 1));
   for (const Block* b : blocks_) {  // in the order of memory: the lines fill in order too
     const auto* at = reinterpret_cast<const std::byte*>(b + 1);
     while (at < b->end) {
@@ -338,7 +352,7 @@ NodeMap::~NodeMap() { arena_.walk_tables_.push_back(std::move(table_)); }
 void NodeMap::grow(uint32_t id) {
   const size_t before = table_->entries.size();
   const size_t size = std::max<size_t>(std::bit_ceil(size_t(id) + 1), 1024);
-  table_->entries.grow(std::max(size, arena_.size()));
+  table_->entries.grow(std::max<size_t>(size, arena_.grow_at_));  // untouched pages cost nothing
   arena_.walk_table_bytes_ += (table_->entries.size() - before) * sizeof(uint64_t);
   entries_ = table_->entries.data();
   size_ = table_->entries.size();

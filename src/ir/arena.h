@@ -67,6 +67,9 @@ class Arena : public std::enable_shared_from_this<Arena> {
     return intern(n.op(), dtype, srcs, n.arg_word());
   }
 
+  // Makes room in the tables: a graph of so many nodes is built without growing them.
+  void expect(size_t nodes);
+
   // A fresh id for a definition or range: larger than every id that this arena has seen or given.
   int64_t fresh_id();
 
@@ -115,6 +118,7 @@ class Arena : public std::enable_shared_from_this<Arena> {
   uint64_t* find(uint64_t hash, uint32_t largest, Op op, DType dtype, std::span<const UOp> srcs,
                  uint64_t arg);
   void grow_lines();
+  void place_nodes(size_t line_slots, size_t spill_slots);
   void grow_spill();
   static std::string_view payload_bytes(uint64_t word);
   static uint64_t hash_of_arg(ArgKind kind, uint64_t word);

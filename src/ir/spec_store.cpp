@@ -1,9 +1,8 @@
 // The rules of STORE, the one write:
-//   STORE(view of a version, value)         void, the shape of the view       tensor graphs
-//   STORE(INDEX(value, indices...), value, gate?)  void                       between ranges and
-//   kernels STORE(INDEX(pointer, offset), value, gate?)    void                       kernels,
-//   programs STORE(register, value)                  the dtype of the register         kernels,
-//   programs
+//   STORE(view of a version, value)                void, the shape of the view    tensor graphs
+//   STORE(INDEX(value, indices...), value, gate?)  void                           rangeified
+//   STORE(INDEX(pointer, offset), value, gate?)    void                           kernels, programs
+//   STORE(register, value, gate?)                  the dtype of the register      kernels, programs
 #include <algorithm>
 #include <span>
 #include <string_view>
@@ -42,7 +41,7 @@ Found check_register_store(UOp n) {
                      n.dtype().name(), brief(place_of(n.src(0)).base), type.name());
   }
   if (Found f = check_value_dtype(n, type)) return f;
-  return check_has_no_gate(n, "a register");
+  return check_optional_gate(n);
 }
 
 Found check_pointer_store(UOp n) {

@@ -1,6 +1,7 @@
 // Walking graphs: orders, copies into other arenas, counts. Nothing here recurses.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +22,10 @@ namespace weft {
 template <class Known, class Visit>
 void visit_missing(UOp root, Known&& known, Visit&& visit) {
   if (known(root)) return;
+  if (std::ranges::all_of(root.srcs(), known)) {  // no need for a stack
+    visit(root);
+    return;
+  }
   std::vector<std::pair<UOp, size_t>> stack{{root, 0}};
   while (!stack.empty()) {
     auto& [n, next] = stack.back();

@@ -115,9 +115,7 @@ class CRenderer : public CStyleRenderer {
   }
 
   std::string vectorize(UOp n) override {
-    bool is_splat = true;
-    for (UOp s : n.srcs()) is_splat = is_splat && s == n.src(0);
-    if (is_splat) return splat(n.dtype(), text(n.src(0)));
+    if (is_splat(n)) return splat(n.dtype(), text(n.src(0)));
     std::string lanes;
     for (UOp s : n.srcs()) lanes += (lanes.empty() ? "" : ", ") + operand(s, kChoice);
     return fmt::format("({}){{{}}}", type(n.dtype()), lanes);

@@ -70,18 +70,18 @@ constexpr CRow kRows[] = {
   {{Op::SHR}, kMachineInts, "($U)$1 < $W ? $0 >> $1 : 0", kChoice, kPrefix, "shr_$s($0, $1)", {},
    "$U n = ($U)b; return (a >> ($T)(n & ($W - 1))) & ($T)(n < $W);"},
   // comparisons, choice
-  {{Op::CMPLT}, kReals | kMachineInts, "$0 < $1",  kCompare, kShift, WEFT_MASK_TO_BOOL("$0 < $1")},
-  {{Op::CMPEQ}, kReals | kMachineInts, "$0 == $1", kCompare, kShift, WEFT_MASK_TO_BOOL("$0 == $1")},
-  {{Op::CMPNE}, kReals | kMachineInts, "$0 != $1", kCompare, kShift, WEFT_MASK_TO_BOOL("$0 != $1")},
+  {{Op::CMPLT}, kReals | kMachineInts, "$0 < $1",  kCompare, kShift, WEFT_MASK_TO_BOOL("$0 < $1"), {}, {}, true},
+  {{Op::CMPEQ}, kReals | kMachineInts, "$0 == $1", kCompare, kShift, WEFT_MASK_TO_BOOL("$0 == $1"), {}, {}, true},
+  {{Op::CMPNE}, kReals | kMachineInts, "$0 != $1", kCompare, kShift, WEFT_MASK_TO_BOOL("$0 != $1"), {}, {}, true},
   {{Op::WHERE}, kReals | kMachineInts | kBools, "$0 ? $1 : $2", kChoice, kBits, "where_$s($0, $1, $2)", {},
    "$M m = -__builtin_convertvector(a, $M); return ($T)((m & ($M)b) | (~m & ($M)c));"},
 };
 
 // Integers that are proved not to wrap: indices, mostly.
 constexpr CRow kExactRows[] = {
-  {{Op::ADD}, kMachineInts, "$0 + $1", kSum, kSum},
-  {{Op::SUB}, kMachineInts, "$0 - $1", kSum, kSum},
-  {{Op::MUL}, kMachineInts, "$0 * $1", kProduct, kProduct},
+  {{Op::ADD}, kMachineInts, "$0 + $1", kSum, kSum, {}, {}, {}, true},
+  {{Op::SUB}, kMachineInts, "$0 - $1", kSum, kSum, {}, {}, {}, true},
+  {{Op::MUL}, kMachineInts, "$0 * $1", kProduct, kProduct, {}, {}, {}, true},
 };
 constexpr CRow kConstantShiftRows[] = {
   {{Op::SHL}, kMachineInts, "($T)(($U)$0 << $c)", kPrefix, kPrefix, "="},
@@ -104,6 +104,27 @@ constexpr CRow kSaturatingRows[] = {
   {{Op::CAST}, kUnsignedInts, "$s_to_$T($0)", kPostfix, kAny, {},
    "return a >= 0 && a < $h ? ($T)a : a > 0 ? $g : 0;"},
 };
+// float16 is held as its bits. Integers pass through float32: those that it rounds are infinite in float16
+// anyway. A float64 is cut to float32's digits, the last one set where any was lost, so that only the
+// second rounding counts.
+#define WEFT_HALF_AS_X "_Float16 h; __builtin_memcpy(&h, &a, sizeof h); float x = h; "
+#define WEFT_RETURN_HALF "u16 r; __builtin_memcpy(&r, &h, sizeof r); return r;"
+constexpr CRow kFromHalfRows[] = {
+  {{Op::CAST}, kBools, "half_to_$T($0)", kPostfix, kAny, {}, WEFT_HALF_AS_X "return x != 0;"},
+  {{Op::CAST}, kReals, "half_to_$T($0)", kPostfix, kAny, {}, WEFT_HALF_AS_X "return x;"},
+  {{Op::CAST}, kSignedInts, "half_to_$T($0)", kPostfix, kAny, {}, WEFT_HALF_AS_X
+   "return x >= $l && x < $h ? ($T)x : x != x ? 0 : x < 0 ? $m : $g;"},
+  {{Op::CAST}, kUnsignedInts, "half_to_$T($0)", kPostfix, kAny, {}, WEFT_HALF_AS_X
+   "return x >= 0 && x < $h ? ($T)x : x > 0 ? $g : 0;"},
+};
+constexpr CRow kToHalfRows[] = {
+  {{Op::CAST}, set_of(Scalar::kFloat64), "half_of_$s($0)", kPostfix, kAny, {},
+   "unsigned long long n; __builtin_memcpy(&n, &a, sizeof n); "
+   "n = (n & ~0x1fffffffull) | (n & 0x1fffffff ? 0x20000000 : 0); __builtin_memcpy(&a, &n, sizeof n); "
+   "_Float16 h = (_Float16)(float)a; " WEFT_RETURN_HALF},
+  {{Op::CAST}, kReals | kMachineInts | kBools, "half_of_$s($0)", kPostfix, kAny, {},
+   "_Float16 h = (_Float16)(float)a; " WEFT_RETURN_HALF},
+};
 constexpr CRow kSameBits = {{Op::BITCAST}, kAnyDType, "$0", kAtom, kAtom, "="};
 constexpr CRow kBitcast = {{Op::BITCAST}, kAnyDType, "$s_as_$T($0)", kPostfix, kAny, "($T)$0",
                            "$T r; __builtin_memcpy(&r, &a, sizeof r); return r;"};
@@ -112,6 +133,9 @@ constexpr CRow kBitcast = {{Op::BITCAST}, kAnyDType, "$s_as_$T($0)", kPostfix, k
 CRow found(const CRow* row) { return row != nullptr ? *row : CRow{}; }
 
 CRow cast_row(DType from, DType to) {
+  if (from == to) return kSameBits;
+  if (from.scalar == Scalar::kFloat16) return found(find_row(kFromHalfRows, Op::CAST, to));
+  if (to.scalar == Scalar::kFloat16) return found(find_row(kToHalfRows, Op::CAST, from));
   if (from.is_float() && to.is_int()) return found(find_row(kSaturatingRows, Op::CAST, to));
   const bool is_known = (set_of(from.scalar) & (kReals | kMachineInts | kBools)) != 0;
   return is_known ? found(find_row(kCastRows, Op::CAST, to)) : CRow{};

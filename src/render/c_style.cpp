@@ -24,7 +24,8 @@
 namespace weft {
 namespace {
 
-constexpr size_t kLongestFold = 64;  // characters of an expression without a name
+constexpr size_t kLongestFold = 64;    // characters of an expression without a name,
+constexpr size_t kLongestStored = 96;  // and of one that is all that a statement stores
 
 std::string lower_case(std::string_view text) {
   std::string out(text);
@@ -43,6 +44,14 @@ size_t count(std::string_view text, std::string_view part) {
   for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) found++;
   return found;
 }
+
+// The other operand gives a small literal its type.
+bool is_plain(UOp n, size_t i, const CRow& r) {
+  const UOp c = n.src(i);
+  if (!r.is_plain || n.src_count() != 2 || n.src(1 - i).is_const() || !c.is_const()) return false;
+  return c.dtype().is_int() && !c.dtype().is_vector() && c.bits() <= uint64_t(INT32_MAX);
+}
+std::string plain_number(UOp c) { return fmt::format("{}", c.const_int()); }
 
 }  // namespace
 
@@ -106,7 +115,7 @@ void CStyleRenderer::find_folds() {
       const auto first = std::upper_bound(w.begin(), w.end(), p);
       if (first != w.end() && *first < at) continue;
     }
-    folds_.insert(n);
+    folds_[n] = user;
     place[n] = at;
   }
 }
@@ -129,7 +138,10 @@ bool CStyleRenderer::may_fold_into(UOp n, UOp user) {
 }
 
 void CStyleRenderer::define(UOp n, std::string text, Precedence precedence) {
-  if (folds_.contains(n) && text.size() <= kLongestFold) {
+  const auto fold = folds_.find(n);
+  const size_t most =
+      fold != folds_.end() && fold->second.is(Op::STORE) ? kLongestStored : kLongestFold;
+  if (fold != folds_.end() && text.size() <= most) {
     precedence_[n] = precedence;
     return bind(n, std::move(text));
   }
@@ -210,8 +222,9 @@ std::string CStyleRenderer::lane_of(UOp pointer, std::string_view lane) {
 
 void CStyleRenderer::load(UOp n) {
   if (has_mask(n)) return bind(n, masked_load(n));
-  const std::string at = element(n.src(0));
+  std::string at = element(n.src(0));
   if (n.src_count() == 1) return define(n, at, n.dtype().is_vector() ? kPrefix : kPostfix);
+  if (n.dtype().is_vector()) at = fmt::format("({}){}", type(n.dtype()), at);  // of memory_type
   define(n, fmt::format("{} ? {} : {}", operand(n.src(1), kBits), at, operand(n.src(2), kChoice)),
          kChoice);
 }
@@ -260,22 +273,26 @@ void CStyleRenderer::value(UOp n) {
     const auto least = Precedence(by_lane                     ? kAny
                                   : i == 0 || r.takes == kAny ? r.takes
                                                               : r.takes + 1);
-    operands.push_back(operand(n.src(i), least));
+    operands.push_back(is_plain(n, i, r) ? plain_number(n.src(i)) : operand(n.src(i), least));
   }
   if (by_lane) return define(n, call_by_lane(n, r, operands), kPostfix);
   const std::string_view pattern = is_vector && r.vector != "=" ? r.vector : r.text;
   const std::string_view body = is_vector ? r.vector_body : r.body;
   std::string out = fill(pattern, n, operands, n.dtype(), source);
-  if (!body.empty()) {
-    const std::string name = out.substr(0, out.find('('));
-    std::string parameters;
-    for (size_t i = 0; i < n.src_count(); i++) {
-      parameters += fmt::format("{}{} {}", i > 0 ? ", " : "", type(n.src(i).dtype()), "abc"[i]);
-    }
-    function(name, fmt::format("static inline {} {}({}) {{ {} }}\n", type(n.dtype()), name,
-                               parameters, fill(body, n, {"a", "b", "c"}, n.dtype(), source)));
-  }
+  if (!body.empty()) define_function(out.substr(0, out.find('(')), n, body, n.dtype(), source);
   define(n, std::move(out), r.gives);
+}
+
+// The function that a row's text calls: on n's operands, or on one lane of them.
+void CStyleRenderer::define_function(const std::string& name, UOp n, std::string_view body,
+                                     DType result, DType source) {
+  std::string parameters;
+  for (size_t i = 0; i < n.src_count(); i++) {
+    const DType t = n.src(i).dtype();
+    parameters += fmt::format("{}{} {}", i > 0 ? ", " : "", type(t.vec(result.lanes)), "abc"[i]);
+  }
+  function(name, fmt::format("static inline {} {}({}) {{ {} }}\n", type(result), name, parameters,
+                             fill(body, n, {"a", "b", "c"}, result, source)));
 }
 
 // A function that does what the row says of one lane to all of them.
@@ -283,7 +300,6 @@ std::string CStyleRenderer::call_by_lane(UOp n, const CRow& r,
                                          const std::vector<std::string>& operands) {
   const DType source = n.srcs().back().dtype();
   std::string name = lower_case(name_of(n.op())) + "_" + type(source), parameters, arguments;
-  if (n.is(Op::CAST)) name += "_" + type(n.dtype());
   std::vector<std::string> lanes;
   for (size_t i = 0; i < n.src_count(); i++) {
     const char* comma = i > 0 ? ", " : "";
@@ -294,14 +310,8 @@ std::string CStyleRenderer::call_by_lane(UOp n, const CRow& r,
   const std::string lane = fill(r.text, n, lanes, n.dtype().element(), source.element());
   if (!r.body.empty()) {
     const std::string one = lane.substr(0, lane.find('('));
-    std::string scalars;
-    for (size_t i = 0; i < n.src_count(); i++) {
-      scalars +=
-          fmt::format("{}{} {}", i > 0 ? ", " : "", type(n.src(i).dtype().element()), "abc"[i]);
-    }
-    function(one, fmt::format(
-                      "static inline {} {}({}) {{ {} }}\n", type(n.dtype().element()), one, scalars,
-                      fill(r.body, n, {"a", "b", "c"}, n.dtype().element(), source.element())));
+    define_function(one, n, r.body, n.dtype().element(), source.element());
+    name = fmt::format("{}_x{}", one, source.lanes);
   }
   const std::string t = type(n.dtype());
   function(name, fmt::format("static inline {0} {1}({2}) {{\n  {0} r;\n"
@@ -338,7 +348,6 @@ std::string CStyleRenderer::fill(std::string_view pattern, UOp n,
     }
     switch (pattern[++i]) {
       case 'T': out += type(result); break;
-      case 'S': out += type(source); break;
       case 's': out += type(source); break;
       case 'U': out += type(integer(false, result.is_vector() || is_wide ? width : 32)); break;
       case 'M': out += type(integer(true, width)); break;

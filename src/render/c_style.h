@@ -31,12 +31,12 @@ enum Precedence : uint8_t {
   kAtom = 100
 };
 
-// An op on some dtypes as text. In it, $0 $1 $2 are the operands, $T the type of the result, $S
-// that of the last operand, $s its name in names of functions, $U the unsigned type to compute in,
-// $M the signed integer type of the same width, $W the width, $f the suffix of functions on floats,
-// $c the right operand as a plain number; of the result's integer dtype $m is the least value, $g
-// the greatest, $l the least and $h one past the greatest as floats. A row with a body calls a
-// function of that body, whose parameters are a, b and c.
+// An op on some dtypes as text. In it, $0 $1 $2 are the operands, $T the type of the result, $s
+// that of the last operand, $U the unsigned type to compute in, $M the signed integer type of the
+// same width, $W the width, $f the suffix of functions on floats, $c the right operand as a plain
+// number; of the result's integer dtype $m is the least value, $g the greatest, $l the least and $h
+// one past the greatest as floats. A row with a body calls a function of that body, whose
+// parameters are a, b and c.
 struct CRow {
   OpSet ops;
   DTypeSet dtypes;
@@ -46,6 +46,7 @@ struct CRow {
   std::string_view vector{};  // the text on vectors; empty: `text` lane by lane; "=": `text`
   std::string_view body{};    // of the function that `text` calls
   std::string_view vector_body{};
+  bool is_plain = false;  // a literal operand takes the type of the other one
 };
 
 // A constant of an integer dtype, with the suffix of its width.
@@ -96,6 +97,8 @@ class CStyleRenderer : public Renderer {
     std::string base, index;
   };
   bool may_fold_into(UOp n, UOp user);
+  void define_function(const std::string& name, UOp n, std::string_view body, DType result,
+                       DType source);
   std::string call_by_lane(UOp n, const CRow& row, const std::vector<std::string>& operands);
   void masked_store(UOp n);
   std::string masked_load(UOp n);
@@ -105,7 +108,7 @@ class CStyleRenderer : public Renderer {
   int depth_ = 1;
   std::unordered_map<UOp, Precedence> precedence_;
   std::unordered_map<UOp, Address> addresses_;
-  std::unordered_set<UOp> folds_;
+  std::unordered_map<UOp, UOp> folds_;  // to their users
   std::unordered_set<std::string> defined_;
 };
 

@@ -1,6 +1,5 @@
 // Programs -> LLVM IR with opaque pointers, read by LLVM 16 and newer.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -8,79 +7,24 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "base/error.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/scalar.h"
 #include "render/llvm_ops.h"
+#include "render/llvm_text.h"
 #include "render/render.h"
 #include "render/renderer.h"
 
 namespace weft {
 namespace {
 
-std::string scalar_type(DType t) {
-  if (t.is_bool()) return "i1";
-  if (t.scalar == Scalar::kFloat32) return "float";
-  if (t.scalar == Scalar::kFloat64) return "double";
-  return fmt::format("i{}", t.bits());
-}
-
-std::string type(DType t) {
-  const std::string one = scalar_type(held_as(t));
-  return t.is_vector() ? fmt::format("<{} x {}>", t.lanes, one) : one;
-}
-
-// In memory: a bool is a byte.
-DType stored(DType t) { return t.is_bool() ? dtypes::uint8.vec(t.lanes) : t; }
-
-// In the names of intrinsics: v16f32.
-std::string suffix(DType t) {
-  const DType held = held_as(t);
-  return fmt::format("{}{}{}", t.is_vector() ? fmt::format("v{}", t.lanes) : "",
-                     held.is_float() ? "f" : "i", held.is_bool() ? 1 : held.bits());
-}
-
-// A float32 is written as the float64 that it is; a NaN as its bits, which a conversion might
-// change.
-std::string float_text(DType t, uint64_t bits) {
-  const double value = double_of_bits(t, bits);
-  if (std::isnan(value)) {
-    return fmt::format("bitcast (i{} {} to {})", t.bits(), bits, scalar_type(t));
-  }
-  return fmt::format("0x{:016X}", std::bit_cast<uint64_t>(value));
-}
-
-std::string scalar_text(DType t, uint64_t bits) {
-  if (t.is_float()) return float_text(t, bits);
-  if (t.is_bool()) return bits != 0 ? "true" : "false";
-  return t.is_unsigned() ? fmt::format("{}", bits) : fmt::format("{}", int64_t(bits));
-}
-
-// `bits` in every lane.
-std::string literal(DType t, uint64_t bits) {
-  t = held_as(t);
-  if (!t.is_vector()) return scalar_text(t, bits);
-  if (bits == 0) return "zeroinitializer";
-  const std::string one = fmt::format("{} {}", scalar_type(t), scalar_text(t.element(), bits));
-  std::string lanes = one;
-  for (int k = 1; k < t.lanes; k++) lanes += ", " + one;
-  return fmt::format("<{}>", lanes);
-}
-
-DType integer_of_width(DType t) {
-  const int bits = held_as(t).bits();
-  const Scalar s = bits <= 8    ? Scalar::kUInt8
-                   : bits == 16 ? Scalar::kUInt16
-                   : bits == 32 ? Scalar::kUInt32
-                                : Scalar::kUInt64;
-  return {s, AddrSpace::kNone, t.lanes};
-}
+using namespace llvm_text;
 
 class LlvmRenderer : public Renderer {
  public:
@@ -103,11 +47,10 @@ class LlvmRenderer : public Renderer {
 
   void open_loop(UOp range) override {
     const std::string k = std::to_string(loops_.size()), t = type(range.dtype());
+    loops_.emplace(range, loops_.size());
     const bool is_thread = range.axis() == AxisType::kThread;
     const std::string from = is_thread ? bound("first", range.dtype()) : "0";
     const std::string to = is_thread ? bound("last", range.dtype()) : text(range.src(0));
-    loops_.push_back(range);
-    numbers_.push_back(k);
     const std::string name = "%" + unique(fmt::format("r{}", range.range_id()));
     line(fmt::format("br label %loop{}", k));
     const std::string before = block_;
@@ -121,13 +64,12 @@ class LlvmRenderer : public Renderer {
   }
 
   void close_loop(UOp range) override {
-    const std::string k =
-        numbers_[size_t(std::find(loops_.begin(), loops_.end(), range) - loops_.begin())];
+    const size_t k = loops_.at(range);
     line(fmt::format("br label %next{}", k));
-    label("next" + k);
+    label(fmt::format("next{}", k));
     line(fmt::format("{0}.next = add nuw nsw {1} {0}, 1", text(range), type(range.dtype())));
     line(fmt::format("br label %loop{}", k));
-    label("done" + k);
+    label(fmt::format("done{}", k));
   }
 
   void open_if(UOp n) override {
@@ -272,9 +214,7 @@ class LlvmRenderer : public Renderer {
       }
       return fmt::format("<{}>", lanes);
     }
-    if (std::all_of(srcs.begin(), srcs.end(), [&](UOp s) { return s == srcs[0]; })) {
-      return splat(t, text(srcs[0]));
-    }
+    if (is_splat(n)) return splat(t, text(srcs[0]));
     std::string v = "poison";
     for (size_t k = 0; k < srcs.size(); k++) {
       v = emit(fmt::format("insertelement {} {}, {} {}, i32 {}", type(t), v, type(t.element()),
@@ -453,8 +393,8 @@ class LlvmRenderer : public Renderer {
   }
 
   std::string body_, block_ = "entry";
-  std::vector<UOp> loops_;
-  std::vector<std::string> numbers_, ifs_;
+  std::unordered_map<UOp, size_t> loops_;  // their numbers
+  std::vector<std::string> ifs_;
   std::set<std::string> declarations_;
 };
 

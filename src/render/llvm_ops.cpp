@@ -43,10 +43,10 @@ constexpr LlvmRow kRows[] = {
    "j = bitcast $T %g to $I\n"
    "k = bitcast $T %i to $I\n"
    "l = and $I %j, %k\n"
-   "m = bitcast $I %l to $T\n"
-   "s = fadd $T $0, $1\n"
+   "m = or $I %j, %k\n"
    "u = fcmp uno $T $0, $1\n"
-   "select $B %u, $T %s, $T %m"},
+   "r = select $B %u, $I %m, $I %l\n"
+   "bitcast $I %r to $T"},
   {{Op::MIN}, kReals,
    "f = fcmp olt $T $0, $1\n"
    "g = select $B %f, $T $0, $T $1\n"

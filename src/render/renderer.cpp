@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -116,6 +115,12 @@ bool never_wraps(UOp n) {
   return false;
 }
 
+bool is_splat(UOp n) {
+  const auto srcs = n.srcs();
+  return n.is(Op::VECTORIZE) &&
+         std::all_of(srcs.begin(), srcs.end(), [&](UOp s) { return s == srcs[0]; });
+}
+
 DType held_as(DType type) {
   switch (type.scalar) {
     case Scalar::kFloat16:
@@ -129,7 +134,8 @@ DType held_as(DType type) {
 Renderer::Renderer(UOp linear) : linear_(linear), signature_(signature_of(linear)) {
   if (!linear.is(Op::LINEAR)) throw InternalError("render: the root is no LINEAR");
   for (UOp n : linear.srcs()) {
-    for (size_t i = 0; i < n.src_count(); i++) {
+    const size_t count = is_splat(n) ? 1 : n.src_count();
+    for (size_t i = 0; i < count; i++) {
       if (reads_source(n, i)) uses_[n.src(i)]++;
     }
   }

@@ -37,6 +37,9 @@ bool reads_source(UOp n, size_t i);
 // n, an integer op, gives the exact result: it never wraps.
 bool never_wraps(UOp n);
 
+// A VECTORIZE of one value in all lanes.
+bool is_splat(UOp n);
+
 // The dtypes whose values are held as unsigned integers, for which renderers have no arithmetic.
 DType held_as(DType type);
 
@@ -72,7 +75,7 @@ class Renderer {
   // The next of a series of names: t0, t1, ...
   std::string next(std::string_view prefix);
 
-  // How often a value is read in the list.
+  // How often a value is read in the list; a splat reads its value once.
   size_t uses(UOp n) const;
 
   [[noreturn]] void no_text(UOp n) const;

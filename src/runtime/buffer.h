@@ -33,6 +33,8 @@ class Buffer {
     Lender(const Lender&) = delete;
     Lender& operator=(const Lender&) = delete;
     virtual ~Lender() = default;
+    // Whoever lends it reads what is written: writes to a tensor are done there, at once.
+    virtual bool sees_writes() const { return false; }
   };
   static Ref<Buffer> borrow(Device& device, void* memory, size_t bytes,
                             std::unique_ptr<Lender> lender);
@@ -44,6 +46,7 @@ class Buffer {
   size_t bytes() const { return bytes_; }
   void* memory() const { return memory_; }
   bool is_borrowed() const { return bool(lender_); }
+  bool is_seen_outside() const { return lender_ && lender_->sees_writes(); }
   uint32_t owners() const { return owners_.load(std::memory_order_acquire); }
 
   // Counts the contents: what was read of one generation is gone in the next.

@@ -11,19 +11,24 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "runtime/cpu/cpu_device.h"
 #include "schedule/schedule.h"
 
 namespace weft {
 namespace {
 
-std::vector<Device*> all_devices() { return {&ref_device(), &null_device()}; }
+std::vector<Device*> all_devices() {
+  return {&cpu_device(), &cpu_llvm_device(), &cpu_c_device(), &ref_device(), &null_device()};
+}
 
 // Null until it is asked for the first time.
 std::atomic<Device*> the_default = nullptr;
 
 Device& find_by_name(std::string_view name) {
   for (Device* device : all_devices()) {
-    if (device->name() == name) return *device;
+    if (device->name() != name) continue;
+    device->start();
+    return *device;
   }
   throw DeviceError(fmt::format("[device] there is no device {}; there are {}", name,
                                 fmt::join(device_names(), ", ")));

@@ -17,6 +17,8 @@
 #include "ir/op.h"
 #include "ir/place.h"
 #include "ir/walk.h"
+#include "schedule/kernel_table.h"
+#include "schedule/rangeify/split_kernel.h"
 
 namespace weft {
 namespace {
@@ -32,20 +34,12 @@ struct Node {
   bool is_done = false;
 };
 
-size_t count_written(UOp ast) {
-  int64_t most = -1;
-  for (UOp n : toposort(ast)) {
-    if (!n.is(Op::STORE) || !n.dtype().is_void()) continue;
-    most = std::max(most, place_of(n.src(0)).base.number());
-  }
-  return size_t(most + 1);
-}
-
 class Ordering {
  public:
-  explicit Ordering(UOp graph)
-      : graph_(graph),
-        arena_(graph.arena()),
+  explicit Ordering(KernelGraph& graph)
+      : graph_(graph.sink),
+        asts_(graph.asts),
+        arena_(graph_.arena()),
         kernels_(arena_),
         buffers_(arena_),
         readers_(arena_),
@@ -61,23 +55,16 @@ class Ordering {
 
  private:
   static UOp base_of(UOp memory) { return place_of(memory).base; }
+  static uint32_t number_of(UOp kernel) { return uint32_t(kernel.src(0).const_int()); }
 
   void gather() {
-    // Kernels in order; what is inside of them does not matter here.
-    std::vector<UOp> order;
-    NodeMap seen(arena_);
-    visit_missing(
-        graph_, [&](UOp n) { return seen.has(n) || (n.is(Op::SINK) && n != graph_); },
-        [&](UOp n) {
-          seen.put_number(n, 1);
-          if (n.is(Op::KERNEL)) order.push_back(n);
-        });
-    for (UOp n : order) {
+    for (UOp n : toposort(graph_)) {
+      if (!n.is(Op::KERNEL)) continue;
       Node node{.kernel = n};
       for (UOp s : n.srcs().subspan(1)) {
         (base_of(s).is(Op::BUFFER) ? node.memories : node.variables).push_back(s);
       }
-      node.written = count_written(n.src(0));
+      node.written = asts_.written(number_of(n));
       kernels_.put_number(n, nodes_.size() + 1);
       nodes_.push_back(std::move(node));
     }
@@ -157,7 +144,8 @@ class Ordering {
       const UOp copy =
           buffer(arena_, base.dtype(), base.src(0), base.src(1).name(), arena_.fresh_id());
       const uint32_t from = buffer_number(memory);
-      out_.kernels.push_back({copy_kernel(base), "copy", {buffer_number(copy), from}, {}, 1, {}});
+      out_.kernels.push_back(
+          {asts_.number(copy_kernel(base)), "copy", {buffer_number(copy), from}, {}, 1, {}});
       snapshots_.put(memory, copy);
     }
   }
@@ -172,8 +160,12 @@ class Ordering {
   void emit(uint32_t k) {
     Node& node = nodes_[k];
     node.is_done = true;
-    OrderedKernel o{
-        node.kernel.src(0), std::string(node.kernel.name()), {}, node.variables, node.written, {}};
+    OrderedKernel o{number_of(node.kernel),
+                    std::string(node.kernel.name()),
+                    {},
+                    node.variables,
+                    node.written,
+                    {}};
     for (size_t i = 0; i < node.memories.size(); i++) {
       const UOp memory = node.memories[i];
       const bool is_copied = i >= node.written && snapshots_.has(memory);
@@ -218,6 +210,7 @@ class Ordering {
   }
 
   UOp graph_;
+  KernelTable& asts_;
   Arena& arena_;
   NodeMap kernels_, buffers_, readers_, snapshots_;
   std::vector<std::vector<uint32_t>> reader_lists_;
@@ -227,6 +220,6 @@ class Ordering {
 
 }  // namespace
 
-OrderedKernels order_kernels(UOp kernel_graph) { return Ordering(kernel_graph).run(); }
+OrderedKernels order_kernels(KernelGraph& graph) { return Ordering(graph).run(); }
 
 }  // namespace weft

@@ -1,16 +1,19 @@
 // The order of kernels: who must run before whom.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "ir/node.h"
+#include "schedule/rangeify/split_kernel.h"
 
 namespace weft {
 
 // A kernel on memory. Memory is numbered by OrderedKernels::buffers.
 struct OrderedKernel {
-  UOp ast;
+  uint32_t kernel;  // its number in the table
   std::string name;
   std::vector<uint32_t> arguments;
   std::vector<UOp> variables;
@@ -27,6 +30,7 @@ struct OrderedKernels {
 // A kernel that overwrites memory runs after all that read what it held. Where that cannot be,
 // because a reader waits for the writer, the old content is copied first and the reader reads the
 // copy: so every graph has an order.
-OrderedKernels order_kernels(UOp kernel_graph);
+// Kernels that copy are added to the table.
+OrderedKernels order_kernels(KernelGraph& graph);
 
 }  // namespace weft

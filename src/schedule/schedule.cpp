@@ -31,13 +31,11 @@ using Kind = ScheduledBuffer::Kind;
 struct Inputs {
   std::unordered_set<int64_t> buffers;  // ids
   std::string device = "REF";           // of the first one
-  Writes writes = Writes::kNone;
 };
 
 Inputs inputs_of(std::span<const UOp> order) {
   Inputs in;
   for (UOp n : order) {
-    if (n.is(Op::STORE)) in.writes = Writes::kSome;
     if (!n.is(Op::BUFFER)) continue;
     if (in.buffers.empty()) in.device = n.src(1).name();
     in.buffers.insert(n.number());
@@ -51,49 +49,42 @@ int64_t value_of(UOp n) {
   return evaluate(n, none).at(0).ints().at(0);
 }
 
-class KernelTable {
- public:
-  explicit KernelTable(Schedule& schedule) : schedule_(schedule) {}
-
-  uint32_t number(UOp ast) {
-    const auto [at, is_new] = numbers_.try_emplace(ast, uint32_t(schedule_.kernels.size()));
-    if (is_new) {
-      verify(ast, Stage::kKernel, "split");
-      schedule_.kernels.push_back(own(ast));
-      variables_.emplace_back();
-      for (UOp n : toposort(ast)) {
-        if (n.is(Op::VARIABLE)) variables_.back().emplace(n.name());
-      }
+// The names of the VARIABLEs that each kernel reads.
+std::vector<std::unordered_set<std::string>> variables_of(const std::vector<Graph>& kernels) {
+  std::vector<std::unordered_set<std::string>> out;
+  for (const Graph& kernel : kernels) {
+    out.emplace_back();
+    for (UOp n : toposort(kernel.root)) {
+      if (n.is(Op::VARIABLE)) out.back().emplace(n.name());
     }
-    return at->second;
   }
-  bool reads(uint32_t kernel, const std::string& variable) const {
-    return variables_[kernel].contains(variable);
-  }
-
- private:
-  Schedule& schedule_;
-  std::unordered_map<UOp, uint32_t> numbers_;
-  std::vector<std::unordered_set<std::string>> variables_;  // of each kernel
-};
+  return out;
+}
 
 }  // namespace
 
 Schedule make_schedule(UOp graph, const ScheduleOptions& options) {
+  return make_schedule(toposort(graph), options);
+}
+
+Schedule make_schedule(std::vector<UOp> order, const ScheduleOptions& options) {
+  const UOp graph = order.back();
   // What the engine hands over with its arena it has made itself: builds for development check it.
   const bool is_own = options.work_in == WorkIn::kGraphArena;
   if (!is_own || kVerifyByDefault == Verify::kEveryPass) verify(graph, Stage::kTensor);
   Schedule s;
   Arena arena;
   UOp sink = options.work_in == WorkIn::kOwnArena ? import_graph(arena, graph) : graph;
-  const std::vector<UOp> order = toposort(sink);
+  if (sink != order.back()) order = toposort(sink);
   const Inputs inputs = inputs_of(order);
   const std::string device = options.device.empty() ? inputs.device : options.device;
 
   RolledGraph rolled = roll_graph(sink, order, device);
-  sink = run_rangeify_pipeline(rolled.sink, options.limits, device, inputs.writes, options.trace);
-  sink = run_kernel_split_pipeline(sink, options.limits, device, options.trace);
-  OrderedKernels ordered = order_kernels(sink);
+  if (rolled.sink != sink) order = toposort(rolled.sink);
+  sink = run_rangeify_pipeline(std::move(order), options.limits, device, options.trace);
+  KernelGraph graph_of_kernels =
+      run_kernel_split_pipeline(sink, options.limits, device, options.trace);
+  OrderedKernels ordered = order_kernels(graph_of_kernels);
 
   for (UOp b : ordered.buffers) {
     ScheduledBuffer buffer{.kind = Kind::kTemp,
@@ -115,15 +106,15 @@ Schedule make_schedule(UOp graph, const ScheduleOptions& options) {
   for (uint32_t b : s.outputs) {
     if (s.buffers[b].kind == Kind::kTemp) s.buffers[b].kind = Kind::kOutput;
   }
-  KernelTable table(s);
+  s.kernels = graph_of_kernels.asts.take();
+  const auto read_variables = variables_of(s.kernels);
   for (OrderedKernel& k : ordered.kernels) {
-    const uint32_t number = table.number(k.ast);
     KernelCall call{
-        number, s.kernels[number].root, std::move(k.name), std::move(k.arguments), k.written,
-        {},     std::move(k.waits_for)};
+        k.kernel, s.kernels[k.kernel].root, std::move(k.name), std::move(k.arguments), k.written,
+        {},       std::move(k.waits_for)};
     for (UOp bind : k.variables) {
       const std::string name(bind.src(0).name());
-      if (table.reads(number, name)) call.variables.push_back({name, value_of(bind.src(1))});
+      if (read_variables[k.kernel].contains(name)) call.variables.push_back({name, value_of(bind.src(1))});
     }
     std::ranges::sort(call.variables, {}, &BoundVariable::name);
     s.calls.push_back(std::move(call));

@@ -104,5 +104,7 @@ struct ScheduleOptions {
 //   BUFFER, or a RESHAPE of one of these       what it is
 // Throws SpecError when it is not legal.
 Schedule make_schedule(UOp sink, const ScheduleOptions& options = {});
+// Of a graph whose nodes are at hand: sources first, the SINK last.
+Schedule make_schedule(std::vector<UOp> order, const ScheduleOptions& options);
 
 }  // namespace weft

@@ -15,6 +15,7 @@
 #include "ir/arena.h"
 #include "ir/node.h"
 #include "ir/walk.h"
+#include "schedule/graph_key.h"
 #include "schedule/scalar_parameters.h"
 #include "schedule/schedule.h"
 
@@ -157,10 +158,11 @@ Cache& cache() {
 }  // namespace
 
 std::shared_ptr<const Schedule> cached_schedule(UOp sink, const ScheduleOptions& options) {
-  const Hash128 key = key_of(graph_hash(sink), options);
+  std::vector<UOp> order = toposort(sink);
+  const Hash128 key = key_of(graph_key(order), options);
   if (std::shared_ptr<const Schedule> found = cache().find(key)) return found;
   if (std::shared_ptr<const Schedule> general = cache().find_general(sink, options)) return general;
-  auto made = std::make_shared<const Schedule>(make_schedule(sink, options));
+  auto made = std::make_shared<const Schedule>(make_schedule(std::move(order), options));
   cache().add(key, made);
   return made;
 }

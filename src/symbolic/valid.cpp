@@ -16,6 +16,7 @@
 #include "ir/bounds.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/scope.h"
 #include "ir/walk.h"
 #include "rewrite/graph_rewrite.h"
 #include "rewrite/pattern.h"
@@ -84,8 +85,10 @@ std::vector<Clause> clauses_of(UOp condition, Gated gate) {
   return out;
 }
 
-// Values alone: below a node that closes loops or waits for effects a term may mean something else.
+// Values alone: below a node that closes loops or waits for effects a term may mean something else. A
+// loop whose size depends on another one stays as it is: what closes it names it.
 bool is_plain(UOp n) {
+  if (n.is(Op::RANGE) && !ranges_of(n.src(0)).empty()) return false;
   return is_elementwise(n.op()) || info(n.op()).group == OpGroup::Define || n.is(Op::INDEX) ||
          n.is(Op::LOAD) || n.is(Op::VECTORIZE) || n.is(Op::GEP);
 }

@@ -28,10 +28,18 @@
 namespace weft {
 namespace {
 
+// Of the graph and of what a scheduler makes beside it.
+constexpr size_t kNodesPerValue = 3;
+
 class Importer {
  public:
   Importer(const Closure& closure, Sharing sharing)
-      : closure_(closure), sharing_(sharing), arena_(std::make_shared<Arena>()), made_(closure.nodes().size()) {}
+      : closure_(closure),
+        sharing_(sharing),
+        arena_(std::make_shared<Arena>()),
+        made_(closure.nodes().size()) {
+    arena_->expect(kNodesPerValue * made_.size());
+  }
 
   Imported run() {
     for (uint32_t i = 0; i < made_.size(); i++) {

@@ -41,6 +41,7 @@ Storage::Storage(Ref<Value> version, int64_t origin)
 }
 
 Storage::~Storage() {
+  if (is_foreign_) forget_foreign(*this);
   if (was_pending_) {
     const std::lock_guard lock(graph_mutex());
     if (version_->pending_of_ == this) version_->pending_of_ = nullptr;
@@ -52,6 +53,14 @@ void retain(Storage* storage) noexcept { storage->owners_.fetch_add(1, std::memo
 
 void release(Storage* storage) noexcept {
   if (storage->owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete storage;
+}
+
+bool Storage::try_retain() {
+  uint32_t owners = owners_.load(std::memory_order_relaxed);
+  while (owners != 0) {
+    if (owners_.compare_exchange_weak(owners, owners + 1, std::memory_order_acq_rel)) return true;
+  }
+  return false;
 }
 
 Ref<Value> Storage::version() const {

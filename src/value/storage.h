@@ -49,6 +49,11 @@ class Storage {
   // elements nothing happens. Where the view touches an element twice the last one stays.
   void write(const View& view, Ref<Value> value);
 
+  // For foreign memory: forget_foreign is called when it dies.
+  void set_foreign() { is_foreign_ = true; }
+  // A further owner, unless the last one is gone.
+  bool try_retain();
+
   // For jit. The watch that saw it made; 0: none.
   uint32_t made_under() const { return made_under_; }
   // Makes `version` the content, whatever was to be written, and leaves the version before in its
@@ -77,6 +82,7 @@ class Storage {
   uint32_t made_under_ = 0;
   DType dtype_;
   bool was_pending_ = false;  // it has had pending stores
+  bool is_foreign_ = false;
   int64_t numel_;
   int64_t origin_;
   Device* device_;
@@ -86,5 +92,8 @@ class Storage {
 
 void retain(Storage* storage) noexcept;
 void release(Storage* storage) noexcept;
+
+// Memory of somebody else that `storage` stands for has no storage any more (foreign_memory.cpp).
+void forget_foreign(const Storage& storage) noexcept;
 
 }  // namespace weft

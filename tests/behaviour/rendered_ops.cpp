@@ -2,7 +2,6 @@
 // compiled and compared with the reference evaluator on the edges of the dtypes.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -237,7 +236,9 @@ TEST_P(RenderedOps, LikeTheEvaluator) {
   const auto [language, type] = GetParam();
   if (test::compiler_for(language).empty()) GTEST_SKIP() << "no compiler";
   const bool is_c = language == Language::kC;
-  Case c(type, is_c ? c_target() : llvm_target());
+  const HalfCasts half =
+      __builtin_cpu_supports("f16c") ? HalfCasts::kNative : HalfCasts::kDecomposed;
+  Case c(type, is_c ? c_target(half) : llvm_target(half));
   const UOp linear = c.builder.linear();
   const std::string text = is_c ? render_c(linear, "kernel") : render_llvm(linear, "kernel");
   const test::CompiledProgram program(language, text);

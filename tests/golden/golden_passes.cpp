@@ -17,6 +17,7 @@
 #include "ir/print.h"
 #include "ir/spec.h"
 #include "ir/walk.h"
+#include "render/render.h"
 #include "rewrite/graph_rewrite.h"
 #include "rewrite/rule_set.h"
 #include "schedule/rangeify/bufferize_to_store.h"
@@ -92,8 +93,11 @@ const std::map<std::string, PassFunction>& passes() {
       {"bufferize_to_store", [](UOp n) { return print(checked(bufferize_to_store(n), ranges)); }},
       {"split_kernels",
        [](UOp n) {
-         return print(checked(split_kernels(n, form_kernels(n, kLimits), "CPU"), ranges));
+         return print(
+             checked(with_asts(split_kernels(n, form_kernels(n, kLimits), "CPU")), ranges));
        }},
+      {"render_c", [](UOp n) { return render_c(n, "kernel"); }},
+      {"render_llvm", [](UOp n) { return render_llvm(n, "kernel"); }},
       {"schedule", [](UOp n) { return test::describe(make_schedule(n)); }},
   };
   return all;

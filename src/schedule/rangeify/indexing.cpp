@@ -79,7 +79,9 @@ class Assignment {
       : c_(context), arena_(context.arena()), demands_(arena_), readers_(arena_) {}
 
   void run(UOp sink) {
-    c_.order = toposort(sink);
+    if (c_.order.empty()) c_.order = toposort(sink);
+    c_.expect(c_.order.size());
+    demand_list_.reserve(c_.order.size());
     for (size_t i = c_.order.size(); i-- > 0;) visit(c_.order[i]);
   }
 

@@ -64,9 +64,13 @@ class IndexingContext {
   Assigned& at(UOp n);  // made at first use
   const Edge& edge(UOp n, size_t source) const { return edges_[(*this)[n].first_edge + source]; }
   void add_edge(const Edge& edge) { edges_.push_back(edge); }
+  void expect(size_t nodes) {
+    assigned_.reserve(nodes);
+    edges_.reserve(2 * nodes);
+  }
   uint32_t edge_count() const { return uint32_t(edges_.size()); }
 
-  // All nodes, sources first: made by run_rangeify.
+  // All nodes, sources first: made by run_rangeify if it is empty.
   std::vector<UOp> order;
 
   TupleId keep(IndexList indices);

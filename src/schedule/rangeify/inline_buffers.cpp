@@ -14,6 +14,7 @@
 #include "ir/op.h"
 #include "ir/scope.h"
 #include "schedule/rangeify/buffer_cost.h"
+#include "schedule/rangeify/fit_buffers.h"
 #include "schedule/rangeify/levels.h"
 #include "schedule/rangeify/stored_values.h"
 #include "schedule/rangeify/substitute_ranges.h"
@@ -87,7 +88,9 @@ class Inliner {
     }
     std::vector<UOp> srcs;
     for (UOp s : sink_.srcs()) srcs.push_back(rebuilt_memory(s));
-    return arena_.with_srcs(sink_, srcs);
+    const UOp result = arena_.with_srcs(sink_, srcs);
+    const size_t most = limits_.buffers - 1;  // one is written
+    return most_inputs() <= most ? result : fit_buffers(result, most);
   }
 
  private:
@@ -257,6 +260,17 @@ class Inliner {
     if (work.has_reduction && s.reductions + work.reductions > limits_.accumulators) return true;
     return grown > cost::kFreeGrowth &&
            grown > cost::kMostGrowth * (s.own_statements + work.statements);
+  }
+
+  // That one value reads: at most, as memory counts that was put into its users later.
+  size_t most_inputs() const {
+    size_t most = 0;
+    for (size_t i = 0; i < values_.size(); i++) {
+      size_t inputs = states_[i].inputs.size();
+      for (const uint32_t other : levels_.together[i]) inputs += states_[other].inputs.size();
+      most = std::max(most, inputs);
+    }
+    return most;
   }
 
   // ---- the new graph

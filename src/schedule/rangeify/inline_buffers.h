@@ -7,7 +7,8 @@
 namespace weft {
 
 // The rangeified graph with the values that are cheaper to compute again put into their users.
-// Every BUFFERIZE that is left is CONTIGUOUS: it is stored.
+// Every BUFFERIZE that is left is CONTIGUOUS: it is stored. Values that read more memories than a
+// kernel takes are stored in parts (fit_buffers).
 UOp inline_buffers(UOp sink, const KernelLimits& limits);
 
 }  // namespace weft

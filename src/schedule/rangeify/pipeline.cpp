@@ -1,14 +1,18 @@
 // The list of the scheduler's passes, in order.
 #include "schedule/rangeify/pipeline.h"
 
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/node.h"
+#include "ir/op.h"
+#include "ir/shape.h"
 #include "rewrite/graph_rewrite.h"
+#include "rewrite/rule_set.h"
 #include "rewrite/trace.h"
 #include "schedule/rangeify/bufferize_to_store.h"
-#include "schedule/rangeify/fit_buffers.h"
 #include "schedule/rangeify/indexing.h"
 #include "schedule/rangeify/inline_buffers.h"
 #include "schedule/rangeify/kernel_units.h"
@@ -23,26 +27,47 @@
 #include "symbolic/simplify.h"
 
 namespace weft {
+namespace {
 
-UOp run_rangeify_pipeline(UOp sink, const KernelLimits& limits, const std::string& device,
-                          Writes writes, Trace* trace) {
-  const bool has_writes = writes == Writes::kSome;
-  sink = graph_rewrite(sink, early_rules(), {.trace = trace, .pass = "early"});
-  if (has_writes) sink = separate_versions(sink, limits.writes);
+struct Contents {
+  bool has_writes = false;
+  bool has_early_work = false;
+};
+
+Contents contents_of(std::span<const UOp> order) {
+  Contents c;
+  for (UOp n : order) {
+    c.has_writes = c.has_writes || n.is(Op::STORE);
+    c.has_early_work = c.has_early_work || early_rules().has_rules_for(n.op());
+    shape_of(n);  // asked for in this order, none of them takes a walk
+  }
+  return c;
+}
+
+}  // namespace
+
+UOp run_rangeify_pipeline(std::vector<UOp> order, const KernelLimits& limits,
+                          const std::string& device, Trace* trace) {
+  UOp sink = order.back();
+  const Contents contents = contents_of(order);
+  if (contents.has_early_work || trace != nullptr) {
+    sink = graph_rewrite(sink, early_rules(), {.trace = trace, .pass = "early"});
+  }
+  if (contents.has_writes) sink = separate_versions(sink, limits.writes);
   IndexingContext context(sink.arena(), limits, device);
+  if (sink == order.back()) context.order = std::move(order);
   run_rangeify(sink, context);
   sink = transform_to_ranges(sink, context);
   sink = graph_rewrite(sink, bufferize_rules(), {.trace = trace, .pass = "bufferize"});
   sink = inline_buffers(sink, limits);
-  sink = fit_buffers(sink, limits.buffers - 1);
   sink = simplify(sink, trace);
-  if (!has_writes) return sink;
+  if (!contents.has_writes) return sink;
   sink = order_writes(sink, limits);
   return stage_hazards(sink);
 }
 
-UOp run_kernel_split_pipeline(UOp sink, const KernelLimits& limits, const std::string& device,
-                              Trace* trace) {
+KernelGraph run_kernel_split_pipeline(UOp sink, const KernelLimits& limits,
+                                      const std::string& device, Trace* trace) {
   sink = graph_rewrite(sink, before_split_rules(), {.trace = trace, .pass = "before split"});
   sink = bufferize_to_store(sink);
   const std::vector<KernelUnit> kernels = form_kernels(sink, limits);

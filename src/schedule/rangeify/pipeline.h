@@ -1,24 +1,23 @@
 // Rangeify: a tensor graph -> a graph of kernels.
 #pragma once
 
-#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "ir/node.h"
 #include "rewrite/trace.h"
+#include "schedule/rangeify/split_kernel.h"
 #include "schedule/schedule.h"
 
 namespace weft {
 
-// Whether a graph has STOREs: passes that order them are for those that have.
-enum class Writes : uint8_t { kNone, kSome };
-
-// Phases 1 to 4: the graph on ranges, with what is stored decided.
-UOp run_rangeify_pipeline(UOp sink, const KernelLimits& limits, const std::string& device,
-                          Writes writes, Trace* trace);
+// Phases 1 to 4: the graph on ranges, with what is stored decided. `order` has the nodes of the
+// graph, sources first, the SINK last.
+UOp run_rangeify_pipeline(std::vector<UOp> order, const KernelLimits& limits,
+                          const std::string& device, Trace* trace);
 
 // Phase 5: the graph of kernels.
-UOp run_kernel_split_pipeline(UOp sink, const KernelLimits& limits, const std::string& device,
-                              Trace* trace);
+KernelGraph run_kernel_split_pipeline(UOp sink, const KernelLimits& limits,
+                                      const std::string& device, Trace* trace);
 
 }  // namespace weft

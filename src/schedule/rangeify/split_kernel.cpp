@@ -20,6 +20,7 @@
 #include "ir/scope.h"
 #include "ir/walk.h"
 #include "rewrite/graph_rewrite.h"
+#include "schedule/kernel_table.h"
 #include "schedule/rangeify/kernel_context.h"
 #include "schedule/rangeify/kernel_units.h"
 #include "schedule/rangeify/split_patterns.h"
@@ -56,11 +57,11 @@ class Splitter {
     }
   }
 
-  UOp run() {
+  KernelGraph run() {
     for (uint32_t k = 0; k < kernels_.size(); k++) cut(k);
     std::vector<UOp> srcs;
     for (UOp s : sink_.srcs()) srcs.push_back(memory_after(s));
-    return arena_.with_srcs(sink_, srcs);
+    return {arena_.with_srcs(sink_, srcs), std::move(asts_)};
   }
 
  private:
@@ -73,8 +74,9 @@ class Splitter {
       effects.push_back(w.node);
     }
     std::vector<UOp> memories, variables;
-    const UOp ast = split_store(sink(arena_, effects), kernel_of_, k, memories, variables);
-    std::vector<UOp> srcs{ast};
+    Arena scratch;  // most of what a kernel is on its way is not needed afterwards
+    const UOp ast = split_store(scratch, sink(arena_, effects), kernel_of_, k, memories, variables);
+    std::vector<UOp> srcs{index_const(arena_, asts_.number(ast))};
     for (UOp m : memories) srcs.push_back(memory_after(m));
     srcs.insert(srcs.end(), variables.begin(), variables.end());
     const UOp kernel = arena_.make(Op::KERNEL, dtypes::void_, srcs, Arg::name(name_of_kernel(ast)));
@@ -117,6 +119,7 @@ class Splitter {
   Arena& arena_;
   const std::vector<KernelUnit>& kernels_;
   std::string device_;
+  KernelTable asts_;
   NodeMap kernel_of_;  // write -> 1 + kernel
   NodeMap made_;       // write -> KERNEL
   NodeMap memories_;
@@ -124,15 +127,25 @@ class Splitter {
 
 }  // namespace
 
-UOp split_kernels(UOp sink, const std::vector<KernelUnit>& kernels, const std::string& device) {
+KernelGraph split_kernels(UOp sink, const std::vector<KernelUnit>& kernels,
+                          const std::string& device) {
   return Splitter(sink, kernels, device).run();
 }
 
-UOp split_store(UOp sink, const NodeMap& kernel_of, uint32_t kernel, std::vector<UOp>& memories,
-                std::vector<UOp>& variables) {
-  Arena scratch;  // most of what a kernel is on its way is not needed afterwards
+UOp with_asts(const KernelGraph& graph) {
+  Arena& arena = graph.sink.arena();
+  return rebuild(graph.sink, [&](UOp n, std::vector<UOp>& srcs) {
+    if (n.is(Op::KERNEL)) {
+      srcs[0] = import_graph(arena, graph.asts.ast(uint32_t(n.src(0).const_int())));
+    }
+    return arena.with_srcs(n, srcs);
+  });
+}
+
+UOp split_store(Arena& into, UOp sink, const NodeMap& kernel_of, uint32_t kernel,
+                std::vector<UOp>& memories, std::vector<UOp>& variables) {
   KernelContext context{kernel_of, kernel};
-  UOp ast = copy_kernel(scratch, sink, context);
+  UOp ast = copy_kernel(into, sink, context);
   ast = graph_rewrite(ast, kernel_rules(), {.pass = "split"});
   std::vector<UOp> order;
   ast = renumber_kernel(ast, order);
@@ -142,7 +155,7 @@ UOp split_store(UOp sink, const NodeMap& kernel_of, uint32_t kernel, std::vector
     memories.push_back(at->second);
   }
   variables = context.variables;
-  return import_graph(sink.arena(), ast);
+  return ast;
 }
 
 bool all_ranges_outer(UOp n) { return ranges_of(n).empty(); }

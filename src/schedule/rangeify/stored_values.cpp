@@ -15,8 +15,9 @@ namespace weft {
 
 std::vector<StoredValue> stored_values(UOp sink) {
   std::vector<StoredValue> out;
-  NodeMap written(sink.arena());  // writes found
-  for (UOp n : toposort(sink)) {
+  NodeMap seen(sink.arena()), written(sink.arena());  // nodes; writes found
+  const auto visit = [&](UOp n) {
+    seen.put_number(n, 1);
     if (n.is(Op::BUFFERIZE)) {
       out.push_back({n, false, n.src(0).is(Op::CONTIGUOUS), {}});
     } else if (is_memory_after(n)) {
@@ -26,7 +27,8 @@ std::vector<StoredValue> stored_values(UOp sink) {
         out.push_back({effect, true, true, n});
       }
     }
-  }
+  };
+  visit_missing(sink, [&](UOp n) { return n.src_count() == 0 || seen.has(n); }, visit);
   return out;
 }
 

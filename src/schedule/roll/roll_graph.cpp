@@ -141,20 +141,23 @@ class Roller {
   // ---- arithmetic
 
   UOp roll_chains(UOp sink, std::span<const UOp> order) {
-    NodeMap depths(arena_), uses(arena_), users(arena_), seen(arena_);
+    NodeMap depths(arena_);
     bool is_any = false;
     for (UOp n : order) {
-      uint64_t depth = 0;
-      for (UOp s : n.srcs()) {
-        depth = std::max(depth, depths.number(s));
-        uses.put_number(s, uses.number(s) + 1);
-        users.put(s, n);
-      }
       if (!is_elementwise_step(n)) continue;
+      uint64_t depth = 0;
+      for (UOp s : n.srcs()) depth = std::max(depth, depths.number(s));
       depths.put_number(n, depth + 1);
       is_any = is_any || depth + 1 >= kLeastChain;
     }
     if (!is_any) return sink;
+    NodeMap uses(arena_), users(arena_), seen(arena_);
+    for (UOp n : order) {
+      for (UOp s : n.srcs()) {
+        uses.put_number(s, uses.number(s) + 1);
+        users.put(s, n);
+      }
+    }
     std::vector<std::pair<UOp, UOp>> replaced;
     for (size_t i = order.size(); i-- > 0;) {
       const UOp top = order[i];

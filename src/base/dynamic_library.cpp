@@ -1,0 +1,60 @@
+// dlopen, and where libraries lie.
+#include "base/dynamic_library.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/config.h"
+
+namespace weft {
+
+DynamicLibrary DynamicLibrary::open(const std::string& name) {
+  return DynamicLibrary(dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE));
+}
+
+DynamicLibrary DynamicLibrary::loaded(const std::string& name) {
+  return DynamicLibrary(dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD));
+}
+
+void* DynamicLibrary::symbol(const char* name) const {
+  return handle_ == nullptr ? nullptr : dlsym(handle_, name);
+}
+
+std::string DynamicLibrary::last_error() {
+  const char* text = dlerror();
+  return text == nullptr ? std::string() : std::string(text);
+}
+
+std::string find_library_file(const std::string& name) {
+  std::vector<std::string> folders;
+  std::string_view path = config().library_path;
+  while (!path.empty()) {
+    const size_t end = std::min(path.find(':'), path.size());
+    if (end > 0) folders.emplace_back(path.substr(0, end));
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  for (const char* folder :
+       {"/usr/local/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64",
+        "/usr/lib", "/lib64", "/lib"}) {
+    folders.emplace_back(folder);
+  }
+  for (const std::string& folder : folders) {
+    std::string file = fmt::format("{}/{}", folder, name);
+    if (access(file.c_str(), R_OK) == 0) return file;
+  }
+  return {};
+}
+
+std::string file_identity(const std::string& path) {
+  struct stat info{};
+  if (stat(path.c_str(), &info) != 0) return {};
+  return fmt::format("{} {} {}.{}", path, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+}
+
+}  // namespace weft

@@ -1,0 +1,131 @@
+// Checks each optimisation, then cuts, retypes and reorders loops.
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "codegen/opt/loops.h"
+#include "codegen/opt/opt.h"
+#include "codegen/opt/split_range.h"
+#include "codegen/opt/stage_loads.h"
+#include "ir/arena.h"
+#include "ir/bounds.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/place.h"
+#include "ir/scope.h"
+#include "ir/walk.h"
+
+namespace weft {
+namespace {
+
+bool is_cut_into_loops(AxisType axis) {
+  return axis == AxisType::kLoop || axis == AxisType::kReduce;
+}
+
+// A node that would stand in two lane ranges.
+bool meets_lanes(UOp sink, UOp range) {
+  const std::vector<UOp> order = toposort(sink);
+  return std::ranges::any_of(order, [&](UOp n) {
+    if (!is_in_scope(range, n)) return false;
+    return std::ranges::any_of(ranges_of(n), [](UOp r) { return r.axis() == AxisType::kLane; });
+  });
+}
+
+// Local memory that each of its iterations fills: copies and lanes would share it.
+bool fills_local_memory(UOp sink, UOp range) {
+  const std::vector<UOp> order = toposort(sink);
+  return std::ranges::any_of(order, [&](UOp n) {
+    return n.is(Op::AFTER) && n.src(0).is(Op::DEFINE_LOCAL) && is_in_scope(range, n);
+  });
+}
+
+// Whether one loop of the range waits for another.
+bool has_several_loops(UOp sink, UOp range) {
+  const std::vector<UOp> closers = closers_of(sink, range);
+  return std::ranges::any_of(closers, [&](UOp closer) {
+    const std::vector<UOp> below = toposort(closer.src(0));
+    return std::ranges::any_of(below, [&](UOp n) { return n.is(Op::END) && std::ranges::find(closers, n) != closers.end(); });
+  });
+}
+
+std::string why_not_thread(UOp sink, UOp range, int64_t amount) {
+  if (amount < 0) return "the amount is negative";
+  if (bounds(range.src(0)).hi <= std::max<int64_t>(amount, 1)) return "one thread would do all of it";
+  const std::vector<UOp> order = toposort(sink);
+  if (std::ranges::any_of(order, [](UOp n) { return n.is(Op::RANGE) && n.axis() == AxisType::kThread; })) {
+    return "there is a loop over threads already";
+  }
+  for (UOp effect : sink.srcs()) {
+    const auto listed = effect.srcs().subspan(effect.is(Op::END) ? 1 : effect.src_count());
+    if (std::ranges::find(listed, range) == listed.end()) return "not all of the kernel is in this loop";
+  }
+  if (!ranges_of(range).empty() && ranges_of(range).size() > 1) return "its size depends on a loop";
+  return has_several_loops(sink, range) ? "one loop of it waits for another" : "";
+}
+
+std::string why_not_stage(UOp sink, const Opt& opt) {
+  const UOp range = range_by_id(sink, opt.amount);
+  if (!range) return fmt::format("there is no loop {}", opt.amount);
+  for (UOp n : toposort(sink)) {
+    if (n.is(Op::STORE) && !is_register(n.src(0)) && place_of(n.src(0)).base.is(Op::DEFINE_GLOBAL) &&
+        place_of(n.src(0)).base.number() == opt.axis) {
+      return "the kernel writes this argument";
+    }
+  }
+  if (range.axis() == AxisType::kLane || range.axis() == AxisType::kUpcast) return "the range is no loop";
+  return loads_to_stage(sink, opt.axis, range).empty() ? "no read of it is in loops of constant size inside of this one" : "";
+}
+
+}  // namespace
+
+std::string why_not(UOp sink, const Opt& opt) {
+  if (opt.kind == OptKind::kStage) return why_not_stage(sink, opt);
+  const UOp range = range_by_id(sink, opt.axis);
+  if (!range) return fmt::format("there is no loop {}", opt.axis);
+  if (!is_cut_into_loops(range.axis())) return fmt::format("the range is of axis type {}", name_of(range.axis()));
+  const bool is_reduce = is_reduction(sink, range), is_free = is_parallel(sink, range);
+  if (!is_reduce && !is_free) return "its iterations depend on their order";
+  if (opt.kind == OptKind::kThread) return is_free ? why_not_thread(sink, range, opt.amount) : "it is a reduction";
+  if (opt.amount < 1) return "the amount is not positive";
+  if (opt.kind == OptKind::kPad) return "";
+  if (opt.amount > bounds(range.src(0)).hi) return "the loop is shorter than that";
+  const bool needs_reduce = opt.kind == OptKind::kUnroll || opt.kind == OptKind::kGroup;
+  if (needs_reduce && !is_reduce) return "it is no reduction";
+  if (opt.kind == OptKind::kUpcast && !is_free) return "it is a reduction";
+  if (opt.amount > 256 && opt.kind != OptKind::kTile) return "the amount is larger than 256";
+  if (opt.kind != OptKind::kTile && fills_local_memory(sink, range)) return "local memory is filled in it";
+  if (opt.kind == OptKind::kVector && meets_lanes(sink, range)) return "what it computes has lanes already";
+  return "";
+}
+
+UOp apply_opts(UOp sink, std::span<const Opt> opts) {
+  for (const Opt& opt : opts) {
+    if (const std::string reason = why_not(sink, opt); !reason.empty()) {
+      throw CompileError(fmt::format("[apply_opts] {} does not apply: {}", print({&opt, 1}), reason));
+    }
+    if (opt.kind == OptKind::kStage) {
+      sink = stage_loads(sink, opt.axis, range_by_id(sink, opt.amount));
+      continue;
+    }
+    const UOp range = range_by_id(sink, opt.axis);
+    const int64_t id = free_range_id(sink);
+    switch (opt.kind) {
+      case OptKind::kTile: sink = split_range(sink, range, {opt.amount, range.axis(), id}); break;
+      case OptKind::kUpcast: sink = split_range(sink, range, {opt.amount, AxisType::kUpcast, id}); break;
+      case OptKind::kVector: sink = split_range(sink, range, {opt.amount, AxisType::kLane, id}); break;
+      case OptKind::kUnroll: sink = split_range(sink, range, {opt.amount, AxisType::kUnroll, id}); break;
+      case OptKind::kGroup: sink = split_range(sink, range, {opt.amount, AxisType::kGroupReduce, id}); break;
+      case OptKind::kThread: sink = make_thread_range(sink, range, opt.amount, id); break;
+      case OptKind::kPad: sink = pad_range(sink, range, opt.amount); break;
+      case OptKind::kStage: break;
+    }
+  }
+  return sink;
+}
+
+}  // namespace weft

@@ -1,0 +1,229 @@
+// Lower, render, compile, load; then a call per piece of the thread axis.
+#include "runtime/cpu/cpu_device.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <pthread.h>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "base/small_vector.h"
+#include "codegen/lower.h"
+#include "ir/arena.h"
+#include "ir/evaluate.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/walk.h"
+#include "render/render.h"
+#include "runtime/buffer.h"
+#include "runtime/caching_allocator.h"
+#include "runtime/cpu/cpu_toolchain.h"
+#include "runtime/cpu/host_cpu.h"
+#include "runtime/cpu/llvm_library.h"
+#include "runtime/cpu/parallel.h"
+#include "runtime/device.h"
+#include "runtime/program.h"
+#include "schedule/schedule.h"
+
+namespace weft {
+namespace {
+
+// Freed memory that is kept: a quarter of the machine's.
+CachingAllocator& allocator() {
+  static auto& instance = *[] {
+    const int64_t most = memory_of_machine();
+    auto* made = new CachingAllocator("CPU", most, most / 4);
+    static CachingAllocator* held = made;
+    pthread_atfork([] { held->before_fork(); }, [] { held->after_fork(); },
+                   [] { held->after_fork(); });
+    return made;
+  }();
+  return instance;
+}
+
+// What DEFINE_LOCALs of a kernel lie in while this thread runs it.
+class Scratch {
+ public:
+  Scratch() = default;
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() { std::free(memory_); }
+
+  // Null when there is no memory.
+  void* get(size_t bytes) {
+    if (bytes > bytes_) {
+      std::free(memory_);
+      bytes_ = (bytes + 63) / 64 * 64;
+      memory_ = std::aligned_alloc(64, bytes_);
+      if (memory_ == nullptr) bytes_ = 0;
+    }
+    return memory_;
+  }
+
+ private:
+  void* memory_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+thread_local Scratch scratch_of_thread;
+
+// The size of the loop that threads share; none: the kernel runs on one.
+UOp thread_loop(UOp linear) {
+  for (UOp n : linear.srcs()) {
+    if (n.is(Op::RANGE) && n.axis() == AxisType::kThread) return n.src(0);
+  }
+  return UOp();
+}
+
+class CpuProgram : public Program {
+ public:
+  CpuProgram(UOp ast, Toolchain toolchain, std::string_view name) {
+    std::set<std::string> given;
+    for (UOp n : toposort(ast)) {
+      if (n.is(Op::VARIABLE)) given.emplace(n.name());
+    }
+    const Graph kernel = own(ast);
+    const UOp linear = lower(kernel.root, target_of(toolchain));
+    source_ = render(toolchain, linear, name);
+    loaded_ = load_kernel(toolchain, source_, name);
+    function_ = loaded_->function();
+    scratch_bytes_ = scratch_bytes(linear);
+    for (const std::string& variable : variable_names(linear)) {
+      places_.push_back(uint32_t(std::distance(given.begin(), given.find(variable))));
+    }
+    takes_all_ = places_.size() == given.size();
+    if (const UOp count = thread_loop(linear)) {
+      if (count.is_const()) {
+        count_ = count.const_int();
+      } else {
+        variable_count_ = std::make_unique<VariableCount>(own(count), std::move(given));
+      }
+    }
+  }
+
+  void run(std::span<Buffer* const> arguments, std::span<const int64_t> variables) override {
+    SmallVector<void*, 16> buffers;
+    for (const Buffer* argument : arguments) buffers.push_back(argument->memory());
+    SmallVector<int64_t, 8> taken;
+    if (!takes_all_) {
+      for (const uint32_t place : places_) taken.push_back(variables[place]);
+    }
+    const Call call{*this, buffers.data(), takes_all_ ? variables.data() : taken.data()};
+    const int64_t count = variable_count_ ? variable_count_->of(variables) : count_;
+    parallel_for(count, &Call::run, &call);
+  }
+
+  std::string_view source() const override { return source_; }
+
+ private:
+  struct Call {
+    const CpuProgram& program;
+    void* const* buffers;
+    const int64_t* variables;
+
+    static void run(const void* context, int64_t first, int64_t last) {
+      const Call& self = *static_cast<const Call*>(context);
+      const size_t bytes = self.program.scratch_bytes_;
+      void* scratch = bytes == 0 ? nullptr : scratch_of_thread.get(bytes);
+      self.program.function_(self.buffers, self.variables, scratch, first, last);
+    }
+  };
+
+  // A size that depends on variables.
+  struct VariableCount {
+    VariableCount(Graph graph, std::set<std::string> all)
+        : count(std::move(graph)), names(std::move(all)) {}
+
+    int64_t of(std::span<const int64_t> variables) {
+      Bindings bindings;
+      size_t i = 0;
+      for (const std::string& name : names) bindings.variables[name] = variables[i++];
+      const std::lock_guard lock(mutex);
+      return evaluate(count.root, bindings).at(0).ints().at(0);
+    }
+
+    Graph count;
+    std::set<std::string> names;
+    std::mutex mutex;
+  };
+
+  std::string source_;
+  std::shared_ptr<const LoadedKernel> loaded_;
+  KernelFunction* function_ = nullptr;
+  size_t scratch_bytes_ = 0;
+  std::vector<uint32_t> places_;  // of the function's variables among those of the kernel
+  bool takes_all_ = true;
+  int64_t count_ = 1;
+  std::unique_ptr<VariableCount> variable_count_;
+};
+
+class CpuDevice : public Device {
+ public:
+  CpuDevice(std::string name, std::optional<Toolchain> toolchain)
+      : Device(std::move(name)), fixed_(toolchain) {}
+
+  void* allocate(size_t bytes) override { return allocator().allocate(bytes); }
+  void free(void* memory, size_t bytes) noexcept override { allocator().free(memory, bytes); }
+  void copy_in(void* to, std::span<const std::byte> from) override {
+    if (!from.empty()) std::memcpy(to, from.data(), from.size());
+  }
+  void copy_out(std::span<std::byte> to, const void* from) override {
+    if (!to.empty()) std::memcpy(to.data(), from, to.size());
+  }
+
+  const KernelLimits& limits() const override { return target_of(Toolchain::kLlvm).limits; }
+  size_t compile_threads() const override { return host_cores(); }
+  void start() override {
+    if (is_started_.exchange(true) || fixed_ == Toolchain::kC) return;
+    load_llvm_in_background();
+  }
+  std::shared_ptr<Program> compile(UOp ast, std::string_view name) override {
+    return std::make_shared<CpuProgram>(ast, toolchain(), name);
+  }
+
+ private:
+  Toolchain toolchain() const {
+    if (fixed_) return *fixed_;
+    for (const Toolchain each : {Toolchain::kLlvm, Toolchain::kC}) {
+      if (is_installed(each)) return each;
+    }
+    throw DeviceError(
+        "[CPU] there is neither LLVM 16 or newer nor a C compiler; install one (apt install "
+        "libllvm19, or clang, or gcc), or use WEFT_DEVICE=REF, which is slow");
+  }
+
+  const std::optional<Toolchain> fixed_;
+  std::atomic<bool> is_started_ = false;
+};
+
+}  // namespace
+
+Device& cpu_device() {
+  static auto* device = new CpuDevice("CPU", std::nullopt);
+  return *device;
+}
+Device& cpu_llvm_device() {
+  static auto* device = new CpuDevice("CPU:LLVM", Toolchain::kLlvm);
+  return *device;
+}
+Device& cpu_c_device() {
+  static auto* device = new CpuDevice("CPU:C", Toolchain::kC);
+  return *device;
+}
+
+}  // namespace weft

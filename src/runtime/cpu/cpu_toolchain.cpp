@@ -1,0 +1,137 @@
+// Text to a key, a key to code.
+#include "runtime/cpu/cpu_toolchain.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "codegen/target.h"
+#include "ir/node.h"
+#include "render/render.h"
+#include "runtime/cpu/compile_c.h"
+#include "runtime/cpu/host_cpu.h"
+#include "runtime/cpu/llvm_library.h"
+#include "runtime/cpu/object_code.h"
+#include "runtime/kernel_cache.h"
+
+namespace weft {
+namespace {
+
+// Raised when objects of old would not do any more for the same text: part of every key.
+constexpr uint64_t kFormat = 1;
+
+class LoadedObject : public LoadedKernel {
+ public:
+  LoadedObject(std::span<const std::byte> object, std::string_view name) : code_(object) {
+    const std::string text(name);
+    function_ = reinterpret_cast<KernelFunction*>(code_.function(text));
+    if (function_ == nullptr) {
+      throw CompileError(fmt::format("[object] the object code lacks the function {}", name));
+    }
+  }
+
+ private:
+  ObjectCode code_;
+};
+
+// Code by key, as long as someone holds it.
+class Table {
+ public:
+  std::shared_ptr<const LoadedKernel> find(const Hash128& key) {
+    const std::lock_guard lock(mutex_);
+    const auto at = kernels_.find(key);
+    return at == kernels_.end() ? nullptr : at->second.lock();
+  }
+
+  // That of another thread, if it came first.
+  std::shared_ptr<const LoadedKernel> add(const Hash128& key,
+                                          std::shared_ptr<const LoadedKernel> kernel) {
+    const std::lock_guard lock(mutex_);
+    if (kernels_.size() >= most_entries_) {
+      std::erase_if(kernels_, [](const auto& entry) { return entry.second.expired(); });
+      most_entries_ = 2 * kernels_.size() + 64;
+    }
+    std::weak_ptr<const LoadedKernel>& entry = kernels_[key];
+    if (std::shared_ptr<const LoadedKernel> first = entry.lock()) return first;
+    entry = kernel;
+    return kernel;
+  }
+
+ private:
+  struct KeyHash {
+    size_t operator()(const Hash128& h) const { return size_t(h.low); }
+  };
+
+  std::mutex mutex_;
+  std::unordered_map<Hash128, std::weak_ptr<const LoadedKernel>, KeyHash> kernels_;
+  size_t most_entries_ = 64;
+};
+
+Table& table() {
+  static auto& instance = *new Table;
+  return instance;
+}
+
+Hash128 key_of(Toolchain toolchain, std::string_view source) {
+  const bool is_llvm = toolchain == Toolchain::kLlvm;
+  Hash128 key = hash_bytes_128(source);
+  key = mix(key, kFormat);
+  key = mix(key, hash_bytes_128(target_of(toolchain).name));
+  key = mix(key, hash_bytes_128(is_llvm ? llvm_identity() : c_compiler_identity()));
+  return mix(key, hash_bytes_128(host_identity()));
+}
+
+Target make_target(Toolchain toolchain) {
+  const HalfCasts half = has_half_casts() ? HalfCasts::kNative : HalfCasts::kDecomposed;
+  Target target = toolchain == Toolchain::kLlvm ? llvm_target(half) : c_target(half);
+  describe_host(target);
+  return target;
+}
+
+}  // namespace
+
+const Target& target_of(Toolchain toolchain) {
+  static const Target kLlvmTarget = make_target(Toolchain::kLlvm);
+  static const Target kCTarget = make_target(Toolchain::kC);
+  return toolchain == Toolchain::kLlvm ? kLlvmTarget : kCTarget;
+}
+
+bool is_installed(Toolchain toolchain) {
+  return toolchain == Toolchain::kLlvm ? has_llvm() : has_c_compiler();
+}
+
+std::string render(Toolchain toolchain, UOp linear, std::string_view name) {
+  return toolchain == Toolchain::kLlvm ? render_llvm(linear, name) : render_c(linear, name);
+}
+
+std::shared_ptr<const LoadedKernel> load_kernel(Toolchain toolchain, std::string_view source,
+                                                std::string_view name) {
+  const Hash128 key = key_of(toolchain, source);
+  if (auto loaded = table().find(key)) return loaded;
+  const std::shared_ptr<KernelCache> cache = kernel_cache();
+  if (const auto kept = cache->get(key)) {
+    try {
+      return table().add(key, std::make_shared<const LoadedObject>(*kept, name));
+    } catch (const CompileError&) {
+      cache->remove(key);
+    }
+  }
+  const std::vector<std::byte> object =
+      toolchain == Toolchain::kLlvm ? compile_llvm(source, name) : compile_c(source, name);
+  auto kernel = std::make_shared<const LoadedObject>(object, name);
+  cache->put(key, object);
+  return table().add(key, std::move(kernel));
+}
+
+}  // namespace weft

@@ -1,0 +1,314 @@
+// Finding LLVM, loading it once, and one module through it.
+#include "runtime/cpu/llvm_library.h"
+
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include "base/config.h"
+#include "base/dynamic_library.h"
+#include "base/error.h"
+#include "runtime/cpu/llvm_functions.h"
+
+namespace weft {
+namespace {
+
+// The IR comes vectorised and with its invariant code outside of loops. Left to do: chains of
+// address arithmetic, and loads of registers that live in memory.
+constexpr const char* kDefaultPasses = "function(sroa,early-cse,simplifycfg)";
+constexpr int kDefaultLevel = 2;
+
+#if defined(__x86_64__)
+constexpr const char* kTargetName = "X86";
+#elif defined(__aarch64__)
+constexpr const char* kTargetName = "AArch64";
+#else
+constexpr const char* kTargetName = "";
+#endif
+
+constexpr int kOldestVersion = 16, kNewestVersion = 22;
+constexpr int kRelocPic = 2, kCodeModelSmall = 3, kObjectFile = 1, kReturnStatus = 2;
+
+std::vector<std::string> library_names() {
+  std::vector<std::string> names;
+  // The version that set-up installs comes first.
+  std::vector<int> versions{19};
+  for (int v = kNewestVersion; v >= kOldestVersion; v--) {
+    if (v != 19) versions.push_back(v);
+  }
+  for (const int v : versions) {
+    names.push_back(fmt::format("libLLVM.so.{}.1", v));
+    names.push_back(fmt::format("libLLVM-{}.so.1", v));
+    names.push_back(fmt::format("libLLVM-{}.so", v));
+    names.push_back(fmt::format("libLLVM.so.{}", v));
+  }
+  return names;
+}
+
+// The library that is used: a file, or a name for the loader where no file was found.
+struct Found {
+  std::string name;
+  std::string identity;
+};
+
+const Found& found_library() {
+  static const Found kFound = [] {
+    if (const std::string& given = config().llvm_library; !given.empty()) {
+      const std::string identity = file_identity(given);
+      return identity.empty() ? Found{} : Found{given, identity};
+    }
+    for (const std::string& name : library_names()) {
+      std::string file = find_library_file(name);
+      if (!file.empty()) return Found{file, file_identity(file)};
+    }
+    for (const std::string& name : library_names()) {
+      if (DynamicLibrary::open(name)) return Found{name, name};
+    }
+    return Found{};
+  }();
+  return kFound;
+}
+
+// LLVM's way to hand out text.
+std::string take(const LlvmFunctions& llvm, char* text) {
+  if (text == nullptr) return {};
+  std::string copy(text);
+  llvm.DisposeMessage(text);
+  return copy;
+}
+
+class Llvm {
+ public:
+  Llvm() {
+    const Found& found = found_library();
+    const DynamicLibrary library =
+        found.name.empty() ? DynamicLibrary() : DynamicLibrary::open(found.name);
+    if (!library) {
+      error_ = found.name.empty()
+                   ? "[CPU:LLVM] there is no LLVM 16 or newer here; install it (apt install "
+                     "libllvm19), or use a C compiler (WEFT_DEVICE=CPU:C)"
+                   : fmt::format("[CPU:LLVM] {}", DynamicLibrary::last_error());
+      return;
+    }
+    if (!functions_.load(library) || !initialize_target(library)) {
+      error_ = fmt::format("[CPU:LLVM] {} lacks functions of LLVM's C interface", found.name);
+      return;
+    }
+    unsigned version[3] = {};
+    functions_.GetVersion(&version[0], &version[1], &version[2]);
+    if (version[0] < unsigned(kOldestVersion)) {
+      error_ =
+          fmt::format("[CPU:LLVM] {} is LLVM {}; 16 or newer is needed", found.name, version[0]);
+      return;
+    }
+    triple_ = take(functions_, functions_.GetDefaultTargetTriple());
+    cpu_ = take(functions_, functions_.GetHostCPUName());
+    features_ = take(functions_, functions_.GetHostCPUFeatures());
+    char* message = nullptr;
+    if (functions_.GetTargetFromTriple(triple_.c_str(), &target_, &message) != 0) {
+      error_ = fmt::format("[CPU:LLVM] {}", take(functions_, message));
+    }
+  }
+
+  const LlvmFunctions& functions() const {
+    if (!error_.empty()) throw DeviceError(error_);
+    return functions_;
+  }
+  const std::string& triple() const { return triple_; }
+
+  // Machines are costly to make and serve one thread at a time.
+  LlvmMachine take_machine(int level) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!machines_[size_t(level)].empty()) {
+        const LlvmMachine machine = machines_[size_t(level)].back();
+        machines_[size_t(level)].pop_back();
+        return machine;
+      }
+    }
+    return functions_.CreateTargetMachine(target_, triple_.c_str(), cpu_.c_str(), features_.c_str(),
+                                          level, kRelocPic, kCodeModelSmall);
+  }
+  void give_machine(LlvmMachine machine, int level) {
+    const std::lock_guard lock(mutex_);
+    machines_[size_t(level)].push_back(machine);
+  }
+
+ private:
+  static bool initialize_target(const DynamicLibrary& library) {
+    for (const char* part : {"TargetInfo", "Target", "TargetMC", "AsmPrinter"}) {
+      const std::string name = fmt::format("LLVMInitialize{}{}", kTargetName, part);
+      auto* initialize = library.function<void()>(name.c_str());
+      if (initialize == nullptr) return false;
+      initialize();
+    }
+    return true;
+  }
+
+  LlvmFunctions functions_;
+  std::string error_;
+  std::string triple_, cpu_, features_;
+  LlvmTarget target_ = nullptr;
+  std::mutex mutex_;
+  std::array<std::vector<LlvmMachine>, 4> machines_;
+};
+
+// LLVM is loaded by whoever comes first, in the foreground or in the background.
+class Loader {
+ public:
+  Llvm& get() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !is_loading_; });
+    if (!llvm_) llvm_ = std::make_unique<Llvm>();
+    return *llvm_;
+  }
+
+  void start() {
+    const std::lock_guard lock(mutex_);
+    if (llvm_ || is_loading_) return;
+    is_loading_ = true;
+    try {
+      std::thread([this] {
+        auto loaded = std::make_unique<Llvm>();
+        const std::lock_guard done(mutex_);
+        llvm_ = std::move(loaded);
+        is_loading_ = false;
+        changed_.notify_all();
+      }).detach();
+    } catch (const std::system_error&) {
+      is_loading_ = false;
+    }
+  }
+
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !is_loading_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_loading_ = false;
+  std::unique_ptr<Llvm> llvm_;
+};
+
+Loader& loader() {
+  static auto& instance = *[] {
+    // A child that was forked while LLVM is half loaded would wait for ever.
+    pthread_atfork([] { loader().wait(); }, nullptr, nullptr);
+    return new Loader;
+  }();
+  return instance;
+}
+
+// What is disposed of by a function of LLVM's.
+template <class Handle, class Dispose>
+auto own_handle(Handle handle, Dispose dispose) {
+  return std::unique_ptr<std::remove_pointer_t<Handle>, Dispose>(handle, dispose);
+}
+
+// Errors and warnings of one compilation.
+struct Diagnostics {
+  const LlvmFunctions& llvm;
+  std::string errors;
+
+  static void handle(LlvmDiagnostic diagnostic, void* self) {
+    auto& into = *static_cast<Diagnostics*>(self);
+    const std::string text = take(into.llvm, into.llvm.GetDiagInfoDescription(diagnostic));
+    constexpr int kError = 0;
+    if (into.llvm.GetDiagInfoSeverity(diagnostic) != kError) return;
+    into.errors += into.errors.empty() ? text : "\n" + text;
+  }
+};
+
+}  // namespace
+
+bool has_llvm() { return !found_library().name.empty(); }
+
+const std::string& llvm_identity() { return found_library().identity; }
+
+void load_llvm_in_background() {
+  // exit() runs this before the handlers of a library that is not all there yet.
+  struct WaitAtExit {
+    ~WaitAtExit() { loader().wait(); }
+    bool is_used = false;
+  };
+  thread_local WaitAtExit wait;
+  wait.is_used = true;
+  if (has_llvm()) loader().start();
+}
+
+std::vector<std::byte> compile_llvm(std::string_view ir, std::string_view name) {
+  return compile_llvm(ir, name, {.passes = kDefaultPasses, .level = kDefaultLevel});
+}
+
+std::vector<std::byte> compile_llvm(std::string_view ir, std::string_view name,
+                                    const LlvmOptions& options) {
+  Llvm& library = loader().get();
+  const LlvmFunctions& llvm = library.functions();
+  const std::string source_name(name);
+  Diagnostics diagnostics{llvm, {}};
+  const auto fail = [&](std::string_view what, std::string text) {
+    if (!diagnostics.errors.empty()) text = diagnostics.errors + (text.empty() ? "" : "\n") + text;
+    throw CompileError(fmt::format("[CPU:LLVM] {}: {}: {}", source_name, what, text));
+  };
+
+  const auto context = own_handle(llvm.ContextCreate(), llvm.ContextDispose);
+  llvm.ContextSetDiagnosticHandler(context.get(), &Diagnostics::handle, &diagnostics);
+  const LlvmBuffer text =
+      llvm.CreateMemoryBufferWithMemoryRangeCopy(ir.data(), ir.size(), source_name.c_str());
+  LlvmModule parsed = nullptr;
+  char* message = nullptr;
+  if (llvm.ParseIRInContext(context.get(), text, &parsed, &message) != 0) {
+    fail("cannot parse", take(llvm, message));
+  }
+  const auto module = own_handle(parsed, llvm.DisposeModule);
+  message = nullptr;
+  const bool is_broken = llvm.VerifyModule(module.get(), kReturnStatus, &message) != 0;
+  std::string verdict = take(llvm, message);
+  if (is_broken) fail("is not legal", std::move(verdict));
+
+  const auto give_back = [&](LlvmMachine m) { library.give_machine(m, options.level); };
+  const auto machine = own_handle(library.take_machine(options.level), give_back);
+  llvm.SetTarget(module.get(), library.triple().c_str());
+  const auto layout =
+      own_handle(llvm.CreateTargetDataLayout(machine.get()), llvm.DisposeTargetData);
+  llvm.SetModuleDataLayout(module.get(), layout.get());
+  if (*options.passes != '\0') {
+    const auto pass_options =
+        own_handle(llvm.CreatePassBuilderOptions(), llvm.DisposePassBuilderOptions);
+    LlvmError error =
+        llvm.RunPasses(module.get(), options.passes, machine.get(), pass_options.get());
+    if (error != nullptr) {
+      char* what = llvm.GetErrorMessage(error);
+      std::string copy(what);
+      llvm.DisposeErrorMessage(what);
+      fail("cannot optimise", std::move(copy));
+    }
+  }
+  LlvmBuffer emitted = nullptr;
+  message = nullptr;
+  const int status = llvm.TargetMachineEmitToMemoryBuffer(machine.get(), module.get(), kObjectFile,
+                                                          &message, &emitted);
+  if (status != 0) fail("cannot be compiled", take(llvm, message));
+  const auto object = own_handle(emitted, llvm.DisposeMemoryBuffer);
+  if (!diagnostics.errors.empty()) fail("cannot be compiled", {});
+  std::vector<std::byte> bytes(llvm.GetBufferSize(object.get()));
+  std::memcpy(bytes.data(), llvm.GetBufferStart(object.get()), bytes.size());
+  return bytes;
+}
+
+}  // namespace weft
