@@ -34,6 +34,7 @@ DEFAULT_FUZZ = (1, 2_000)
 PYTHON_FUZZ: list[tuple[str, int, int, dict[str, str]]] = [
     ("fuzz_programs", 1, 10_000, {}),
     ("fuzz_programs", 2, 2_000, {"WEFT_SCHEDULE": "0"}),  # by the evaluator, without schedules
+    ("fuzz_jit", 1, 2_000, {}),
 ]
 
 # Under a sanitizer a fuzz program runs one case in SANITIZED_SHARE, and weft_tests leaves out the

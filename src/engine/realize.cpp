@@ -28,11 +28,11 @@
 #include "value/closure.h"
 #include "value/import.h"
 #include "value/storage.h"
+#include "value/storage_watch.h"
 #include "value/value.h"
 #include "weft/scheduled_kernel.h"
 
 namespace weft {
-namespace {
 
 std::mutex& realize_mutex() {
   static std::mutex mutex;
@@ -53,6 +53,8 @@ std::mutex& realize_mutex() {
   return mutex;
 }
 
+namespace {
+
 using Garbage = std::vector<Ref<Value>>;
 
 void fill(Value& value, Ref<Buffer> buffer, Garbage& garbage) {
@@ -63,6 +65,17 @@ void fill(Value& value, Ref<Buffer> buffer, Garbage& garbage) {
   }
 }
 
+}  // namespace
+
+std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& device) {
+  return cached_schedule(imported.sink, {.limits = device.limits(),
+                                         .device = device.name(),
+                                         .dying = imported.dying,
+                                         .work_in = WorkIn::kGraphArena});
+}
+
+namespace {
+
 // Memory that holds the Value as it is: its own when it has no elements, or that of what it is
 // another shape of.
 Ref<Buffer> memory_at_hand(const Value& value) {
@@ -71,7 +84,8 @@ Ref<Buffer> memory_at_hand(const Value& value) {
   while (!of->is_filled() && (of->is(Op::RESHAPE) || of->is(Op::DETACH))) {
     of = of->sources()[0].get();
   }
-  return of->is_filled() ? of->buffer() : Ref<Buffer>();
+  if (!of->is_filled() || of->buffer()->is_seen_outside()) return {};
+  return of->buffer();
 }
 
 std::vector<ScheduledKernel> describe(const Schedule& schedule, Device& device) {
@@ -164,10 +178,7 @@ class Job {
  private:
   static bool uses_schedule() { return config().schedule != 0; }
   std::shared_ptr<const Schedule> schedule_of(const Imported& imported) const {
-    return cached_schedule(imported.sink, {.limits = device_->limits(),
-                                           .device = device_->name(),
-                                           .dying = imported.dying,
-                                           .work_in = WorkIn::kGraphArena});
+    return weft::schedule_of(imported, *device_);
   }
 
   void publish(const Imported& imported, std::span<Ref<Buffer>> outputs) {
@@ -209,6 +220,7 @@ std::vector<std::vector<Storage*>> by_device(std::span<Storage* const> storages)
 }  // namespace
 
 void realize(std::span<Storage* const> storages) {
+  refuse_values_while_captured();
   const std::lock_guard lock(realize_mutex());
   for (const std::vector<Storage*>& group : by_device(storages)) Job(group).run();
 }
