@@ -65,6 +65,10 @@ class Generator:
         while len(self.program) < length:
             if r.random() < 0.05:
                 self.repeat()
+            if r.random() < 0.04:
+                self.vary()
+            if r.random() < 0.04:
+                self.sweep()
             self.attempt(r.choices(kinds, weights)[0])
         if r.random() < 0.25:
             self.attempt(lambda: self.realize(together=True))
@@ -98,10 +102,60 @@ class Generator:
         self.shapes.update({n: (self.names[n].shape, self.names[n].dtype) for n in self.live})
         return True
 
-    def repeat(self) -> None:
-        """The last statements once more, with the results of the first time where their names are gone."""
-        window = self.program[-self.random.randint(1, 5):]
+    def vary(self) -> None:
+        """The last statements a few times more, realised each time, with other numbers in their indices."""
+        window = self.program[-self.random.randint(1, 4):]
+        for shift in self.random.choice([(1, 2, 3), (1, 1, 2, 2), (-1, 1, -2, 2)]):
+            known = len(self.program)
+            self.repeat(window, shift)
+            if len(self.program) == known:
+                return
+            self.attempt(self.realize)
+
+    def sweep(self) -> None:
+        """One expression of a slice for several offsets or sizes, or a write to it, realised each time."""
+        r = self.random
+        v = r.choice(self.live) if self.live else ""
+        if not v or self.array(v).ndim == 0 or self.array(v).shape[0] < 4 or self.array(v).dtype == bool:
+            return
+        n, k = self.array(v).shape[0], r.randint(1, 3)
+        reads = ["{0} + {0}", "{0}.flip(0) * 2", "{0} - {1}[:1]", "{0}.max()", "{0}.reshape({2}) * 1",
+                 "{1} * {0}.max()", "({0} + {1}[:1]).flip(0).min()", "{0}.transpose(0, -1) * 3"]
+        ours = ["{0} + {0}", "np.flip({0}, 0) * 2", "{0} - {1}[:1]", "{0}.max()", "{0}.reshape({2}) * 1",
+                "{1} * {0}.max()", "np.flip({0} + {1}[:1], 0).min()", "np.swapaxes({0}, 0, -1) * 3"]
+        writes = ["{0} = {3}", "{0} = {0} + {3}", "{0} = {1}[:1] * {3}", "{0} = {1}[{4}] - {3}", "{0} *= {3}"]
+        which, is_write = r.randrange(len(reads)), r.random() < 0.5
+        write = r.choice(writes)
+        moves, grows = r.choice([(1, 0), (0, 1), (1, 1), (2, 0)])
+        begin, length = r.randint(0, 1), r.randint(1, 3)
+        for _ in range(r.randint(3, 5)):
+            end = begin + length
+            if end > n or v not in self.live:
+                return
+            part = self.array(v)[begin:end]
+            texts = (f"{v}[{begin}:{end}]", v, (part.size,), k, f"{n - end}:{n - begin}")
+            live = list(self.live)
+            if is_write:
+                statement = Statement(write.format(*texts), write.format(*texts), (f"is_plainly_distinct({v})",))
+            else:
+                made = ours[which].format(*texts)
+                statement = self.bound(reads[which].format(*texts), f"new({made}, {v}.dtype)")
+            if not self.add(statement):
+                self.live = live
+                return
+            self.add(self.snapshot(v if is_write else self.live[-1]))
+            begin, length = begin + moves, length + grows
+
+    def repeat(self, window: Program | None = None, shift: int = 0) -> None:
+        """The last statements once more, with the results of the first time where their names are gone, and with
+        `shift` added to the numbers of indices."""
+        window = self.program[-self.random.randint(1, 5):] if window is None else window
         renamed: dict[str, str] = {}
+
+        def shifted(text: str) -> str:
+            def index(match: re.Match[str]) -> str:
+                return re.sub(r"(?<=[\[: ])\d+(?=[\]:,])", lambda m: str(max(0, int(m[0]) + shift)), match[0])
+            return re.sub(r"(?<=\w)\[[^\[\]]*\]", index, text)
 
         def name_now(match: re.Match[str]) -> str:
             name = match[0]
@@ -116,11 +170,13 @@ class Generator:
         for step in window:
             if re.search(r"refused|strided|\b[ns]\d+ =|^del", step.weft):
                 continue
+            if shift and re.search(r"\(\d|:-?\d*:|for i|unfold|diagonal", step.weft):
+                continue
             live = list(self.live)
             try:
                 head = re.match(r"(v\d+) = ", step.weft)
                 texts = [t.removeprefix(head[0] if head else "").split("; del")[0] for t in step[:2]]
-                weft, ours, *guards = (re.sub(r"\bv\d+\b", name_now, t) for t in (*texts, *step.guards))
+                weft, ours, *guards = (re.sub(r"\bv\d+\b", name_now, shifted(t)) for t in (*texts, *step.guards))
                 again = self.bound(weft, ours, tuple(guards)) if head else step._replace(
                     weft=weft, numpy=ours, guards=tuple(guards))
             except Unfit:
