@@ -31,6 +31,7 @@ constexpr size_t kMostBytes = size_t(256) << 20;
 
 constexpr size_t kMostFamilies = 1024;
 constexpr size_t kMostSamples = 4;
+constexpr size_t kMostCalls = 2;  // of a general schedule, for each of one that is not
 constexpr size_t kMostFamilyNodes = size_t(1)
                                     << 16;  // larger graphs are worth a schedule of their own
 
@@ -50,7 +51,7 @@ Hash128 key_of(Hash128 h, const ScheduleOptions& o) {
 struct Family {
   std::vector<Sample> samples;                     // graphs that had schedules made
   std::shared_ptr<const GeneralSchedule> general;  // null at first
-  size_t calls = SIZE_MAX;                         // of the first one's schedule
+  size_t calls = 0;                                // of the first one's schedule
   bool is_closed = false;                          // every further graph gets its own
 };
 
@@ -87,7 +88,7 @@ class Cache {
     family.samples.push_back(std::move(sample));
     family.is_closed = family.samples.size() == kMostSamples;
     const auto made = make_general_schedule(order, family.samples, options);
-    if (!made || made->schedule->calls.size() > family.calls) {
+    if (!made || made->schedule->calls.size() > kMostCalls * family.calls) {
       family.is_closed = true;
       return nullptr;
     }

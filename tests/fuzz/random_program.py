@@ -22,6 +22,7 @@ from program_model import (
     numpy_names,
     overlaps,
 )
+from random_sweep import sweep
 from random_tensor_expression import (
     ARITHMETIC,
     BITWISE,
@@ -68,7 +69,7 @@ class Generator:
             if r.random() < 0.04:
                 self.vary()
             if r.random() < 0.04:
-                self.sweep()
+                sweep(self)
             self.attempt(r.choices(kinds, weights)[0])
         if r.random() < 0.25:
             self.attempt(lambda: self.realize(together=True))
@@ -112,40 +113,6 @@ class Generator:
                 return
             self.attempt(self.realize)
 
-    def sweep(self) -> None:
-        """One expression of a slice for several offsets or sizes, or a write to it, realised each time."""
-        r = self.random
-        v = r.choice(self.live) if self.live else ""
-        if not v or self.array(v).ndim == 0 or self.array(v).shape[0] < 4 or self.array(v).dtype == bool:
-            return
-        n, k = self.array(v).shape[0], r.randint(1, 3)
-        reads = ["{0} + {0}", "{0}.flip(0) * 2", "{0} - {1}[:1]", "{0}.max()", "{0}.reshape({2}) * 1",
-                 "{1} * {0}.max()", "({0} + {1}[:1]).flip(0).min()", "{0}.transpose(0, -1) * 3"]
-        ours = ["{0} + {0}", "np.flip({0}, 0) * 2", "{0} - {1}[:1]", "{0}.max()", "{0}.reshape({2}) * 1",
-                "{1} * {0}.max()", "np.flip({0} + {1}[:1], 0).min()", "np.swapaxes({0}, 0, -1) * 3"]
-        writes = ["{0} = {3}", "{0} = {0} + {3}", "{0} = {1}[:1] * {3}", "{0} = {1}[{4}] - {3}", "{0} *= {3}"]
-        which, is_write = r.randrange(len(reads)), r.random() < 0.5
-        write = r.choice(writes)
-        moves, grows = r.choice([(1, 0), (0, 1), (1, 1), (2, 0)])
-        begin, length = r.randint(0, 1), r.randint(1, 3)
-        for _ in range(r.randint(3, 5)):
-            end = begin + length
-            if end > n or v not in self.live:
-                return
-            part = self.array(v)[begin:end]
-            texts = (f"{v}[{begin}:{end}]", v, (part.size,), k, f"{n - end}:{n - begin}")
-            live = list(self.live)
-            if is_write:
-                statement = Statement(write.format(*texts), write.format(*texts), (f"is_plainly_distinct({v})",))
-            else:
-                made = ours[which].format(*texts)
-                statement = self.bound(reads[which].format(*texts), f"new({made}, {v}.dtype)")
-            if not self.add(statement):
-                self.live = live
-                return
-            self.add(self.snapshot(v if is_write else self.live[-1]))
-            begin, length = begin + moves, length + grows
-
     def repeat(self, window: Program | None = None, shift: int = 0) -> None:
         """The last statements once more, with the results of the first time where their names are gone, and with
         `shift` added to the numbers of indices."""
@@ -155,7 +122,7 @@ class Generator:
         def shifted(text: str) -> str:
             def index(match: re.Match[str]) -> str:
                 return re.sub(r"(?<=[\[: ])\d+(?=[\]:,])", lambda m: str(max(0, int(m[0]) + shift)), match[0])
-            return re.sub(r"(?<=\w)\[[^\[\]]*\]", index, text)
+            return re.sub(r"(?<=[\w)\]])\[[^\[\]]*\]", index, text)
 
         def name_now(match: re.Match[str]) -> str:
             name = match[0]
