@@ -36,6 +36,7 @@ PYTHON_FUZZ: list[tuple[str, int, int, dict[str, str]]] = [
     ("fuzz_programs", 1, 10_000, {}),
     ("fuzz_programs", 2, 2_000, {"WEFT_SCHEDULE": "0"}),  # by the evaluator, without schedules
     ("fuzz_programs", 3, 2_000, {"WEFT_DEVICE": "CPU"}),  # compiled
+    ("fuzz_jit", 1, 2_000, {}),
 ]
 
 # Under a sanitizer a fuzz program runs one case in SANITIZED_SHARE, and weft_tests leaves out the

@@ -29,6 +29,10 @@ class DeviceError : public Error {
 class CompileError : public Error {
   using Error::Error;
 };
+// A function that cannot be captured, or whose capture would not give what the function gives.
+class JitError : public Error {
+  using Error::Error;
+};
 class ParseError : public Error {
   using Error::Error;
 };

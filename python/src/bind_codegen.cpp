@@ -12,6 +12,7 @@
 #include "codegen/gate_loads.h"
 #include "codegen/lower.h"
 #include "codegen/opt/choose_opts.h"
+#include "codegen/opt/loops.h"
 #include "codegen/opt/opt.h"
 #include "codegen/target.h"
 #include "core.h"
@@ -57,7 +58,7 @@ std::string why_one_does_not(const Graph& g, std::string_view opt) {
   if (opts.size() != 1) {
     throw nb::value_error(fmt::format("one optimisation is needed, not {}", opts.size()).c_str());
   }
-  return why_not(kernel_of(g), opts[0]);
+  return why_not(mark_parallel_loops(kernel_of(g)), opts[0]);
 }
 
 std::string render_program(const Graph& g, std::string_view language, std::string_view name) {

@@ -53,6 +53,8 @@ void translate(const std::exception_ptr& pointer, void*) {
     raise_class("DeviceError", e);
   } catch (const CompileError& e) {
     raise_class("CompileError", e);
+  } catch (const JitError& e) {
+    raise_class("JitError", e);
   } catch (const ParseError& e) {
     raise_class("ParseError", e);
   } catch (const SpecError& e) {

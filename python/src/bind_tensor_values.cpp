@@ -15,6 +15,7 @@
 
 #include "convert.h"
 #include "core.h"
+#include "host_memory.h"
 #include "tensor.h"
 #include "tensor/promote.h"
 #include "weft/counters.h"
@@ -32,19 +33,14 @@ constexpr int64_t kMostShown = 64;
 
 nb::module_ arrays() { return nb::module_::import_("weft._arrays"); }
 
-// The elements in a NumPy array that owns them and cannot be written.
+// The elements in a NumPy array that cannot be written: in the tensor's own memory where that is
+// memory of the process. The array holds it, so that later writes go elsewhere.
 nb::object array_of(const Tensor& x) {
-  const Tensor mine = x.snapshot();  // another thread may realise x meanwhile
-  auto* const bytes = new std::vector<std::byte>();
-  const nb::capsule owner(bytes,
-                          [](void* p) noexcept { delete static_cast<std::vector<std::byte>*>(p); });
-  {
-    const nb::gil_scoped_release release;
-    *bytes = mine.bytes();
-  }
-  const nb::ndarray<nb::numpy, const uint8_t, nb::ndim<1>> flat(bytes->data(), {bytes->size()},
-                                                                owner);
-  return arrays().attr("array_of_bytes")(flat, x.dtype(), tuple_of_ints(x.shape()));
+  auto* const seen = new HostMemory(host_memory_of(x, HostMemory::kShared));
+  const nb::capsule owner(seen, [](void* p) noexcept { delete static_cast<HostMemory*>(p); });
+  const nb::ndarray<nb::numpy, const uint8_t, nb::ndim<1>> flat(seen->first, {seen->bytes}, owner);
+  return arrays().attr("array_of_bytes")(flat, x.dtype(), tuple_of_ints(seen->view.shape),
+                                         seen->view.offset, tuple_of_ints(seen->view.strides));
 }
 
 nb::object item_of(const Tensor& x) {
@@ -211,7 +207,9 @@ void bind_tensor_values(nb::module_& m, TensorClass& c) {
 True
 )")
       .def("numpy", array_of, nb::sig("def numpy(self) -> NDArray[typing.Any]"),
-           R"(The values as a NumPy array, which cannot be written and which no later write changes.
+           R"(The values as a NumPy array, which cannot be written and which no later write changes. It is
+the tensor's memory itself on devices that have theirs in the process: a write to the tensor
+goes to other memory while the array lives.
 
 >>> a = Tensor([1, 2])
 >>> before = a.numpy()

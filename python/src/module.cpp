@@ -90,4 +90,6 @@ into that of the left one.)");
   bind_tensor_movement(tensor);
   bind_tensor_index(tensor);
   bind_tensor_values(m, tensor);
+  bind_dlpack(m, tensor);
+  bind_jit(m);
 }

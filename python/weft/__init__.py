@@ -12,7 +12,8 @@
 """
 
 from weft import dtypes, errors, ir
-from weft._core import Tensor, counters
+from weft._core import Tensor, counters, from_dlpack
+from weft._jit import jit
 from weft.errors import IndexError as IndexError  # not in __all__: `import *` must not hide Python's
 from weft.errors import (
     CompileError,
@@ -20,6 +21,7 @@ from weft.errors import (
     DTypeError,
     Error,
     InternalError,
+    JitError,
     ParseError,
     RewriteLoopError,
     ShapeError,
@@ -34,6 +36,7 @@ __all__ = [
     "DeviceError",
     "Error",
     "InternalError",
+    "JitError",
     "ParseError",
     "RewriteLoopError",
     "ShapeError",
@@ -42,5 +45,7 @@ __all__ = [
     "counters",
     "dtypes",
     "errors",
+    "from_dlpack",
     "ir",
+    "jit",
 ]

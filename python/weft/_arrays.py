@@ -86,9 +86,11 @@ def _other_than_a_number(data: Any) -> str:
     return repr(data)
 
 
-def array_of_bytes(flat: Array, dtype: DType, shape: tuple[int, ...]) -> Array:
-    """The bytes as elements; it cannot be written."""
-    array = flat.view(numpy_dtype(dtype)).reshape(shape)
+def array_of_bytes(flat: Array, dtype: DType, shape: tuple[int, ...], offset: int, strides: tuple[int, ...]) -> Array:
+    """The bytes as elements, strides and offset counted in them; it cannot be written."""
+    target = numpy_dtype(dtype)
+    width = target.itemsize
+    array: Array = np.ndarray(shape, target, flat if flat.size else b"", offset * width, [s * width for s in strides])
     array.flags.writeable = False
     return array
 

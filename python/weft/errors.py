@@ -33,6 +33,10 @@ class CompileError(Error, RuntimeError):
     """A kernel could not be compiled: by the compiler's fault, or because it does not fit."""
 
 
+class JitError(Error, RuntimeError):
+    """A function that cannot be captured, or whose capture would not give what the function gives."""
+
+
 class ParseError(Error, ValueError):
     """A text is no graph."""
 

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "base/at_fork.h"
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/ref.h"
@@ -30,16 +31,32 @@
 #include "value/closure.h"
 #include "value/import.h"
 #include "value/storage.h"
+#include "value/storage_watch.h"
 #include "value/value.h"
 #include "weft/scheduled_kernel.h"
 
 namespace weft {
-namespace {
 
 std::mutex& realize_mutex() {
   static std::mutex mutex;
+  // A fork waits for what other threads realise: the child has none of them to finish it.
+  static const bool is_registered [[maybe_unused]] = [] {
+    at_fork(
+        ForkOrder::kEngine,
+        [] {
+          mutex.lock();
+          graph_mutex().lock();
+        },
+        [] {
+          graph_mutex().unlock();
+          mutex.unlock();
+        });
+    return true;
+  }();
   return mutex;
 }
+
+namespace {
 
 using Garbage = std::vector<Ref<Value>>;
 
@@ -51,6 +68,36 @@ void fill(Value& value, Ref<Buffer> buffer, Garbage& garbage) {
   }
 }
 
+// What a schedule was made for, or found for, and which writes go to copies.
+void show_schedule(UOp sink, const Schedule& schedule, bool is_new, uint64_t nanoseconds) {
+  show(fmt::format("plan    {:8.2f} us  {} kernels: {}", double(nanoseconds) / 1e3,
+                   schedule.calls.size(),
+                   is_new ? "no schedule of this graph is known" : "a known schedule"));
+  for (UOp n : sink.srcs()) {
+    if (!n.is(Op::AFTER) || !n.src(0).is(Op::CONTIGUOUS)) continue;
+    show(fmt::format("copy    {} is written in a copy: its old content is still in use",
+                     short_form(n.src(0).src(0))));
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& device) {
+  const uint64_t begin = shows(2) ? now_ns() : 0;
+  const uint64_t misses = shows(2) ? schedule_cache_counts().misses : 0;
+  auto schedule = cached_schedule(imported.sink, {.limits = device.limits(),
+                                                  .device = device.name(),
+                                                  .dying = imported.dying,
+                                                  .work_in = WorkIn::kGraphArena});
+  if (shows(2)) {
+    const bool is_new = schedule_cache_counts().misses != misses;
+    show_schedule(imported.sink, *schedule, is_new, now_ns() - begin);
+  }
+  return schedule;
+}
+
+namespace {
+
 // Memory that holds the Value as it is: its own when it has no elements, or that of what it is
 // another shape of.
 Ref<Buffer> memory_at_hand(const Value& value) {
@@ -59,7 +106,8 @@ Ref<Buffer> memory_at_hand(const Value& value) {
   while (!of->is_filled() && (of->is(Op::RESHAPE) || of->is(Op::DETACH))) {
     of = of->sources()[0].get();
   }
-  return of->is_filled() ? of->buffer() : Ref<Buffer>();
+  if (!of->is_filled() || of->buffer()->is_seen_outside()) return {};
+  return of->buffer();
 }
 
 std::vector<ScheduledKernel> describe(const Schedule& schedule, Device& device) {
@@ -92,18 +140,6 @@ std::vector<ScheduledKernel> describe_reference(const Imported& imported) {
                        .flops = kernels.empty() ? tensor_flops(imported.sink) : 0});
   }
   return kernels;
-}
-
-// What a schedule was made for, or found for, and which writes go to copies.
-void show_schedule(UOp sink, const Schedule& schedule, bool is_new, uint64_t nanoseconds) {
-  show(fmt::format("plan    {:8.2f} us  {} kernels: {}", double(nanoseconds) / 1e3,
-                   schedule.calls.size(),
-                   is_new ? "no schedule of this graph is known" : "a known schedule"));
-  for (UOp n : sink.srcs()) {
-    if (!n.is(Op::AFTER) || !n.src(0).is(Op::CONTIGUOUS)) continue;
-    show(fmt::format("copy    {} is written in a copy: its old content is still in use",
-                     short_form(n.src(0).src(0))));
-  }
 }
 
 // One realise on one device.
@@ -164,17 +200,7 @@ class Job {
  private:
   static bool uses_schedule() { return config().schedule != 0; }
   std::shared_ptr<const Schedule> schedule_of(const Imported& imported) const {
-    const uint64_t begin = shows(2) ? now_ns() : 0;
-    const uint64_t misses = shows(2) ? schedule_cache_counts().misses : 0;
-    auto schedule = cached_schedule(imported.sink, {.limits = device_->limits(),
-                                                    .device = device_->name(),
-                                                    .dying = imported.dying,
-                                                    .work_in = WorkIn::kGraphArena});
-    if (shows(2)) {
-      const bool is_new = schedule_cache_counts().misses != misses;
-      show_schedule(imported.sink, *schedule, is_new, now_ns() - begin);
-    }
-    return schedule;
+    return weft::schedule_of(imported, *device_);
   }
 
   void publish(const Imported& imported, std::span<Ref<Buffer>> outputs) {
@@ -216,6 +242,7 @@ std::vector<std::vector<Storage*>> by_device(std::span<Storage* const> storages)
 }  // namespace
 
 void realize(std::span<Storage* const> storages) {
+  refuse_values_while_captured();
   const std::lock_guard lock(realize_mutex());
   for (const std::vector<Storage*>& group : by_device(storages)) Job(group).run();
 }

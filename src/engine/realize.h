@@ -2,9 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
+#include "runtime/device.h"
+#include "schedule/schedule.h"
+#include "value/import.h"
 #include "value/storage.h"
 #include "weft/scheduled_kernel.h"
 
@@ -25,5 +30,10 @@ void realize(std::span<Storage* const> storages);
 // allocated.
 std::vector<ScheduledKernel> kernels_to_realize(std::span<Storage* const> storages);
 size_t count_kernels_to_realize(std::span<Storage* const> storages);
+
+// Held by whoever computes Values and fills them; before the lock of the graph.
+std::mutex& realize_mutex();
+// As realise finds or makes it.
+std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& device);
 
 }  // namespace weft

@@ -4,6 +4,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -22,6 +25,38 @@ Ref<Buffer> Buffer::make(Device& device, size_t bytes) {
     device.free(memory, bytes);
     throw;
   }
+}
+
+namespace {
+
+struct PartOf : Buffer::Lender {
+  explicit PartOf(Ref<Buffer> b) : whole(std::move(b)) {}
+  Ref<Buffer> whole;
+};
+
+}  // namespace
+
+Ref<Buffer> Buffer::make_part(Ref<Buffer> whole, size_t first, size_t bytes) {
+  Device& device = whole->device();
+  void* const memory = static_cast<std::byte*>(whole->memory()) + first;
+  return borrow(device, memory, bytes, std::make_unique<PartOf>(std::move(whole)));
+}
+
+Ref<Buffer> Buffer::borrow(Device& device, void* memory, size_t bytes,
+                           std::unique_ptr<Lender> lender) {
+  Ref<Buffer> buffer = Ref<Buffer>::adopt(new Buffer(device, bytes, memory));
+  buffer->lender_ = std::move(lender);
+  return buffer;
+}
+
+void Buffer::copy_from(const Buffer& other) {
+  if (device_.has_host_memory()) {
+    copy_in({static_cast<const std::byte*>(other.memory_), bytes_});
+    return;
+  }
+  std::vector<std::byte> content(bytes_);
+  other.copy_out(content);
+  copy_in(content);
 }
 
 size_t Buffer::bytes_for(const Device& device, DType dtype, int64_t count) {

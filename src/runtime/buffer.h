@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "base/ref.h"
@@ -22,12 +23,30 @@ class Buffer {
   // Throws DeviceError when no memory has so many bytes.
   static size_t bytes_for(const Device& device, DType dtype, int64_t count);
 
+  // A part of another one's memory, or memory of somebody outside of weft. Only on a device whose
+  // memory is that of the process. Nothing is written there in place.
+  static Ref<Buffer> make_part(Ref<Buffer> whole, size_t first, size_t bytes);
+  // Whoever lends memory to a Buffer: destroyed when the Buffer is.
+  class Lender {
+   public:
+    Lender() = default;
+    Lender(const Lender&) = delete;
+    Lender& operator=(const Lender&) = delete;
+    virtual ~Lender() = default;
+    // Whoever lends it reads what is written: writes to a tensor are done there, at once.
+    virtual bool sees_writes() const { return false; }
+  };
+  static Ref<Buffer> borrow(Device& device, void* memory, size_t bytes,
+                            std::unique_ptr<Lender> lender);
+
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
   Device& device() const { return device_; }
   size_t bytes() const { return bytes_; }
   void* memory() const { return memory_; }
+  bool is_borrowed() const { return bool(lender_); }
+  bool is_seen_outside() const { return lender_ && lender_->sees_writes(); }
   uint32_t owners() const { return owners_.load(std::memory_order_acquire); }
 
   // Counts the contents: what was read of one generation is gone in the next.
@@ -40,6 +59,8 @@ class Buffer {
   }
   bool is_lost() const { return is_lost_; }
 
+  // All of another one's content, of as many bytes, on the same device.
+  void copy_from(const Buffer& other);
   void copy_in(std::span<const std::byte> from) { device_.copy_in(memory_, from); }
   void copy_out(std::span<std::byte> to) const { device_.copy_out(to, memory_); }
 
@@ -49,13 +70,16 @@ class Buffer {
 
   Buffer(Device& device, size_t bytes, void* memory)
       : device_(device), bytes_(bytes), memory_(memory) {}
-  ~Buffer() { device_.free(memory_, bytes_); }
+  ~Buffer() {
+    if (!lender_) device_.free(memory_, bytes_);
+  }
 
   Device& device_;
   size_t bytes_;
   void* memory_;
   uint64_t generation_ = 0;
   bool is_lost_ = false;
+  std::unique_ptr<Lender> lender_;
   std::atomic<uint32_t> owners_ = 1;
 };
 

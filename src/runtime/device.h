@@ -31,6 +31,9 @@ class Device {
   virtual void copy_in(void* to, std::span<const std::byte> from) = 0;
   virtual void copy_out(std::span<std::byte> to, const void* from) = 0;
 
+  // Its memory is memory of this process, which anybody can read.
+  virtual bool has_host_memory() const { return false; }
+
   // What a kernel for this device may be.
   virtual const KernelLimits& limits() const;
   // `ast` is a SINK that is legal as a kernel; the program does not need it afterwards. Throws

@@ -94,6 +94,7 @@ class RefDevice : public Device {
     return memory;
   }
   void free(void* memory, size_t) noexcept override { std::free(memory); }
+  bool has_host_memory() const override { return true; }
   void copy_in(void* to, std::span<const std::byte> from) override {
     if (!from.empty()) std::memcpy(to, from.data(), from.size());
   }

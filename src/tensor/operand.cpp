@@ -23,6 +23,7 @@
 #include "tensor/promote.h"
 #include "value/movement.h"
 #include "value/storage.h"
+#include "value/storage_watch.h"
 #include "value/value.h"
 #include "value/view.h"
 #include "weft/tensor.h"
@@ -43,7 +44,7 @@ void keep_bound(Storage& storage) {
   const Config& limits = config();
   const bool is_within =
       pending_values() <= limits.most_pending_values && pinned_bytes() <= limits.most_pinned_bytes;
-  if (is_within) return;
+  if (is_within || storage_watch() != nullptr) return;  // a capture is one graph
   if (shows(2)) {
     show(fmt::format("flush   {} pending values, which hold {} bytes: realised at once",
                      pending_values(), pinned_bytes()));

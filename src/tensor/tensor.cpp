@@ -29,6 +29,7 @@
 #include "tensor/operand.h"
 #include "tensor/promote.h"
 #include "value/storage.h"
+#include "value/storage_watch.h"
 #include "value/value.h"
 #include "value/view.h"
 #include "weft/scheduled_kernel.h"
@@ -270,16 +271,21 @@ std::vector<std::byte> gather(const Buffer& buffer, const View& view) {
   const size_t width = size_t(view.dtype.item_bytes());
   std::vector<std::byte> result(Buffer::bytes_for(buffer.device(), view.dtype, view.numel()));
   if (result.empty()) return result;
-  std::vector<std::byte> all(buffer.bytes());
-  buffer.copy_out(all);
+  std::vector<std::byte> copy;
+  const auto* all = static_cast<const std::byte*>(buffer.memory());
+  if (!buffer.device().has_host_memory()) {
+    copy.resize(buffer.bytes());
+    buffer.copy_out(copy);
+    all = copy.data();
+  }
   if (is_contiguous(view)) {
-    std::memcpy(result.data(), all.data() + size_t(view.offset) * width, result.size());
+    std::memcpy(result.data(), all + size_t(view.offset) * width, result.size());
     return result;
   }
   Sizes at(view.rank());
   int64_t from = view.offset;
   for (size_t to = 0; to < result.size(); to += width) {
-    std::memcpy(result.data() + to, all.data() + size_t(from) * width, width);
+    std::memcpy(result.data() + to, all + size_t(from) * width, width);
     for (size_t i = view.rank(); i-- > 0;) {
       from += view.strides[i];
       if (++at[i] < view.shape[i]) break;
@@ -293,6 +299,7 @@ std::vector<std::byte> gather(const Buffer& buffer, const View& view) {
 }  // namespace
 
 std::vector<std::byte> Tensor::bytes() const {
+  refuse_values_while_captured();
   if (is_lone_part(*this)) return clone().bytes();
   Ref<Buffer> memory = storage_->memory();
   while (!memory) {  // more than once when another thread writes

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/ref.h"
+#include "engine/foreign_memory.h"
 #include "ir/op.h"
 #include "tensor/operand.h"
 #include "value/storage.h"
@@ -37,7 +38,9 @@ void write(const Tensor& target, Ref<Value> value) {
   value = cast_value(std::move(value), target.dtype());
   value = as_operand(std::move(value), target.shape());
   keep_bound(*target.storage());  // before the write: what fails has changed nothing
+  WriteThrough through(*target.storage());
   target.storage()->write(target.view(), std::move(value));
+  through.finish();
 }
 
 }  // namespace
@@ -53,7 +56,9 @@ Tensor& Tensor::assign(const Tensor& value) {
 Tensor& Tensor::assign(Number value) {
   const Ref<Value> constant = constant_value("assign", device_of(*this), dtype(), value);
   keep_bound(*storage_);
+  WriteThrough through(*storage_);
   storage_->write(without_expanded_axes(view_), constant);
+  through.finish();
   return *this;
 }
 

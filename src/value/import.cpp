@@ -33,8 +33,11 @@ constexpr size_t kNodesPerValue = 3;
 
 class Importer {
  public:
-  explicit Importer(const Closure& closure)
-      : closure_(closure), arena_(std::make_shared<Arena>()), made_(closure.nodes().size()) {
+  Importer(const Closure& closure, Sharing sharing)
+      : closure_(closure),
+        sharing_(sharing),
+        arena_(std::make_shared<Arena>()),
+        made_(closure.nodes().size()) {
     arena_->expect(kNodesPerValue * made_.size());
   }
 
@@ -88,16 +91,18 @@ class Importer {
     Value& value = *n.value;
     Ref<Buffer> memory = n.is_filled ? value.buffer() : Ref<Buffer>();
     // One owner is the Value itself, another this.
-    const bool is_shared = memory && memory->owners() > 2;
+    const bool is_shared = sharing_ == Sharing::kRespected && memory &&
+                           (memory->owners() > 2 || memory->is_borrowed());
     const bool is_dying = !n.is_kept && !is_shared;
-    made.memory = add_buffer(value, std::move(memory), n.is_filled || is_dying ? nullptr : &value);
+    made.memory =
+        add_buffer(value, std::move(memory), &value, n.is_filled || is_dying ? nullptr : &value);
     made.shaped = reshaped(made.memory, value);
     if (is_dying) dying_.insert(made.memory);
   }
 
-  UOp add_buffer(const Value& like, Ref<Buffer> memory, Value* to_fill) {
+  UOp add_buffer(const Value& like, Ref<Buffer> memory, const Value* of, Value* to_fill) {
     const int64_t id = int64_t(result_.buffers.size());
-    result_.buffers.push_back({std::move(memory), to_fill, like.dtype(), like.numel()});
+    result_.buffers.push_back({std::move(memory), of, to_fill, like.dtype(), like.numel()});
     return buffer(*arena_, like.dtype(), like.numel(), like.device().name(), id);
   }
 
@@ -129,7 +134,7 @@ class Importer {
       return made.memory;  // an AFTER that this one goes on from
     }
     if (chain.hides_base) {
-      const UOp fresh = add_buffer(top, nullptr, nullptr);
+      const UOp fresh = add_buffer(top, nullptr, nullptr, nullptr);
       dying_.insert(fresh);
       return fresh;
     }
@@ -182,6 +187,7 @@ class Importer {
   }
 
   const Closure& closure_;
+  Sharing sharing_;
   std::shared_ptr<Arena> arena_;
   std::vector<Made> made_;
   std::vector<UOp> outputs_, scratch_;
@@ -193,6 +199,8 @@ class Importer {
 
 }  // namespace
 
-Imported import_values(const Closure& closure) { return Importer(closure).run(); }
+Imported import_values(const Closure& closure, Sharing sharing) {
+  return Importer(closure, sharing).run();
+}
 
 }  // namespace weft

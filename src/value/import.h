@@ -18,6 +18,7 @@ namespace weft {
 // The memory of a BUFFER: where there is none yet, it is to be made before the graph runs.
 struct ImportedBuffer {
   Ref<Buffer> memory;
+  const Value* of;  // the Value that is read there; null: memory for a chain that writes everything
   Value* value;  // whose memory it is, to be filled; null when it is that of no Value
   DType dtype;
   int64_t count;
@@ -39,6 +40,10 @@ struct Imported {
 // A chain that writes everything has new memory as its base.
 //
 // Nothing is allocated and no Value changes. The lock of realise is held.
-Imported import_values(const Closure& closure);
+enum class Sharing : uint8_t {
+  kRespected,  // memory that others hold is not written
+  kIgnored,    // whoever runs the graph copies it first where it is to be written
+};
+Imported import_values(const Closure& closure, Sharing sharing = Sharing::kRespected);
 
 }  // namespace weft

@@ -13,6 +13,7 @@
 #include "value/factor.h"
 #include "value/movement.h"
 #include "value/pending_stores.h"
+#include "value/storage_watch.h"
 #include "value/value.h"
 #include "value/view.h"
 #include "weft/view.h"
@@ -25,7 +26,9 @@ std::mutex& graph_mutex() {
 }
 
 Ref<Storage> Storage::make(Ref<Value> version, int64_t origin) {
-  return Ref<Storage>::adopt(new Storage(std::move(version), origin));
+  Ref<Storage> storage = Ref<Storage>::adopt(new Storage(std::move(version), origin));
+  if (const StorageWatch* watch = storage_watch()) storage->made_under_ = watch->number();
+  return storage;
 }
 
 Storage::Storage(Ref<Value> version, int64_t origin)
@@ -38,6 +41,7 @@ Storage::Storage(Ref<Value> version, int64_t origin)
 }
 
 Storage::~Storage() {
+  if (is_foreign_) forget_foreign(*this);
   if (was_pending_) {
     const std::lock_guard lock(graph_mutex());
     if (version_->pending_of_ == this) version_->pending_of_ = nullptr;
@@ -49,6 +53,14 @@ void retain(Storage* storage) noexcept { storage->owners_.fetch_add(1, std::memo
 
 void release(Storage* storage) noexcept {
   if (storage->owners_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete storage;
+}
+
+bool Storage::try_retain() {
+  uint32_t owners = owners_.load(std::memory_order_relaxed);
+  while (owners != 0) {
+    if (owners_.compare_exchange_weak(owners, owners + 1, std::memory_order_acq_rel)) return true;
+  }
+  return false;
 }
 
 Ref<Value> Storage::version() const {
@@ -67,6 +79,7 @@ Ref<Buffer> Storage::memory() const {
 }
 
 Ref<Value> Storage::read(const View& view) const {
+  if (StorageWatch* watch = storage_watch()) watch->touch(const_cast<Storage&>(*this));
   Ref<Value> value;
   {
     const std::lock_guard lock(graph_mutex());
@@ -89,6 +102,7 @@ Ref<Value> Storage::read_locked(const View& view) const {
 
 void Storage::write(const View& view, Ref<Value> value) {
   if (view.numel() == 0) return;
+  if (StorageWatch* watch = storage_watch()) watch->touch(*this);
   value = bits_as(std::move(value), dtype_);
   const bool covers_all = view.numel() == numel_ && is_dense(view);
   std::unique_ptr<PendingStores> dropped;
@@ -127,6 +141,11 @@ void Storage::set_version(Ref<Value>& version) {
   version->add_storage();
   if (version_->pending_of_ == this) version_->pending_of_ = nullptr;
   std::swap(version_, version);
+}
+
+void Storage::replace_version(Ref<Value>& version) {
+  set_version(version);
+  pending_.reset();
 }
 
 void Storage::drop_pending(Value& version) {

@@ -49,6 +49,21 @@ class Storage {
   // elements nothing happens. Where the view touches an element twice the last one stays.
   void write(const View& view, Ref<Value> value);
 
+  // For foreign memory: forget_foreign is called when it dies.
+  void set_foreign() { is_foreign_ = true; }
+  // A further owner, unless the last one is gone.
+  bool try_retain();
+
+  // For jit. The watch that saw it made; 0: none.
+  uint32_t made_under() const { return made_under_; }
+  // Makes `version` the content, whatever was to be written, and leaves the version before in its
+  // place, to be freed without the lock, which is held. The same shape and dtype.
+  void replace_version(Ref<Value>& version);
+  // Captures that name it: they are owners too.
+  uint32_t captures() const { return captures_.load(std::memory_order_relaxed); }
+  void add_capture() { captures_.fetch_add(1, std::memory_order_relaxed); }
+  void remove_capture() { captures_.fetch_sub(1, std::memory_order_relaxed); }
+
   // For realise, which holds the lock: forgets the pending stores that end at `version`.
   static void drop_pending(Value& version);
 
@@ -63,8 +78,11 @@ class Storage {
   void set_version(Ref<Value>& version);
 
   std::atomic<uint32_t> owners_ = 1;
+  std::atomic<uint32_t> captures_ = 0;
+  uint32_t made_under_ = 0;
   DType dtype_;
   bool was_pending_ = false;  // it has had pending stores
+  bool is_foreign_ = false;
   int64_t numel_;
   int64_t origin_;
   Device* device_;
@@ -74,5 +92,8 @@ class Storage {
 
 void retain(Storage* storage) noexcept;
 void release(Storage* storage) noexcept;
+
+// Memory of somebody else that `storage` stands for has no storage any more (foreign_memory.cpp).
+void forget_foreign(const Storage& storage) noexcept;
 
 }  // namespace weft

@@ -39,7 +39,7 @@ inline OptList random_opts(UOp ast, Choices& choices, Reductions reductions,
                            const OptLimits& limits = {}) {
   constexpr std::array amounts = {1, 2, 3, 4, 5, 7, 8, 16};
   OptList opts;
-  UOp at = gate_loads(ast);
+  UOp at = mark_parallel_loops(gate_loads(ast));
   int64_t copies = 1;
   for (size_t tries = choices.below(8); tries > 0; tries--) {
     const auto kind = OptKind(choices.below(8));
@@ -49,7 +49,7 @@ inline OptList random_opts(UOp ast, Choices& choices, Reductions reductions,
         choices.one_in(5) ? int64_t(choices.below(6)) : amounts[choices.below(amounts.size())]};
     if (!why_not(at, opt).empty()) continue;
     if (kind != OptKind::kStage && reductions == Reductions::kLeft &&
-        is_reduction(at, range_by_id(at, opt.axis))) {
+        range_by_id(at, opt.axis).axis() == AxisType::kReduce) {
       continue;
     }
     if (kind == OptKind::kVector && !limits.any_lanes &&
@@ -61,7 +61,7 @@ inline OptList random_opts(UOp ast, Choices& choices, Reductions reductions,
     if (is_copied && copies * opt.amount > limits.copies) continue;
     if (is_copied) copies *= opt.amount;
     opts.push_back(opt);
-    at = apply_opts(at, {&opt, 1});
+    at = apply_opt(at, opt);
     verify(at, Stage::kKernel);
   }
   return opts;

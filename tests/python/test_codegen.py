@@ -50,7 +50,7 @@ def test_apply_opts_changes_loops() -> None:
     kernel = ir.apply_opts(twice(), "TILE(0, 10) VECTOR(1, 5)")
     kernel.verify(Stage.KERNEL)
     loops = {(*r.arg, r.src[0].arg) for r in kernel.toposort() if r.op is Ops.RANGE}
-    assert loops == {(0, AxisType.LOOP, 10), (1, AxisType.LOOP, 2), (2, AxisType.LANE, 5)}
+    assert loops == {(0, AxisType.GLOBAL, 10), (1, AxisType.GLOBAL, 2), (2, AxisType.LANE, 5)}
 
 
 def test_what_does_not_apply() -> None:

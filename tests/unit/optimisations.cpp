@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "codegen/opt/loops.h"
 #include "codegen/opt/opt.h"
 #include "ir/arena.h"
 #include "ir/build.h"
@@ -104,7 +105,9 @@ struct Kernels {
   }
 };
 
-std::string why(UOp kernel, std::string_view opt) { return why_not(kernel, parse_opts(opt).at(0)); }
+std::string why(UOp kernel, std::string_view opt) {
+  return why_not(mark_parallel_loops(kernel), parse_opts(opt).at(0));
+}
 
 TEST(OptApplies, ToLoopsThatAreFree) {
   Kernels k;
@@ -138,6 +141,8 @@ TEST(OptApplies, OrSaysWhyNot) {
   expect(k.shifted(), "TILE(0, 2)", "its iterations depend on their order");
   expect(k.two_loops(), "THREAD(0, 4)", "not all of the kernel is in this loop");
   expect(k.shifted(), "STAGE(0, 0)", "the kernel writes this argument");
+  expect(apply_opts(k.product(), parse_opts("TILE(2, 4) VECTOR(1, 4)")), "STAGE(2, 2)",
+         "no read of it is in loops of constant size inside of this one");  // lanes would share it
   expect(k.twice(), "STAGE(1, 0)", "no read of it is in loops of constant size inside of this one");
 }
 
@@ -194,14 +199,14 @@ TEST(OptDone, LoopsAreCutAndRetyped) {
     return l;
   };
   EXPECT_EQ(loops(k.twice(), "TILE(0, 8)"),
-            sorted(Loops{{AxisType::kLoop, 5}, {AxisType::kLoop, 8}}));
+            sorted(Loops{{AxisType::kGlobal, 5}, {AxisType::kGlobal, 8}}));
   EXPECT_EQ(loops(k.twice(), "VECTOR(0, 16)"),
-            sorted(Loops{{AxisType::kLoop, 2}, {AxisType::kLane, 16}, {AxisType::kLoop, 8}}));
+            sorted(Loops{{AxisType::kGlobal, 2}, {AxisType::kLane, 16}, {AxisType::kGlobal, 8}}));
   EXPECT_EQ(loops(k.twice(), "VECTOR(0, 40)"), (Loops{{AxisType::kLane, 40}}));
-  EXPECT_EQ(loops(k.twice(), "PAD(0, 16)"), (Loops{{AxisType::kLoop, 48}}));
+  EXPECT_EQ(loops(k.twice(), "PAD(0, 16)"), (Loops{{AxisType::kGlobal, 48}}));
   EXPECT_EQ(loops(k.twice(), "THREAD(0, 0)"), (Loops{{AxisType::kThread, 40}}));
   EXPECT_EQ(loops(k.row_sums(), "GROUP(1, 4) UNROLL(1, 2)"),
-            sorted(Loops{{AxisType::kLoop, 8},
+            sorted(Loops{{AxisType::kGlobal, 8},
                          {AxisType::kReduce, 5},
                          {AxisType::kGroupReduce, 4},
                          {AxisType::kUnroll, 2}}));

@@ -1,12 +1,12 @@
 // Lower, render, compile, load; then a call per piece of the thread axis.
 #include "runtime/cpu/cpu_device.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -19,8 +19,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <pthread.h>
 
+#include "base/at_fork.h"
 #include "base/config.h"
 #include "base/error.h"
 #include "base/small_vector.h"
@@ -54,8 +54,7 @@ CachingAllocator& allocator() {
     const int64_t most = memory_of_machine();
     auto* made = new CachingAllocator("CPU", most, most / 4);
     static CachingAllocator* held = made;
-    pthread_atfork([] { held->before_fork(); }, [] { held->after_fork(); },
-                   [] { held->after_fork(); });
+    at_fork(ForkOrder::kMemory, [] { held->before_fork(); }, [] { held->after_fork(); });
     return made;
   }();
   return instance;

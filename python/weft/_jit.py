@@ -1,0 +1,205 @@
+"""jit: functions of tensors whose kernels are found once and run again."""
+
+from __future__ import annotations
+
+import functools
+import gc
+from collections.abc import Callable
+from types import MethodType
+from typing import Any, Generic, TypeVar
+
+from weft._core import JitCapture, Tensor, is_capturing
+from weft._guards import PLAIN, Guards, Same, freeze, walk
+from weft.errors import JitError
+
+MOST_CAPTURES = 8
+MOST_SEEN = 64
+
+Result = TypeVar("Result")
+Tree = Any  # nested lists, tuples and dicts
+
+
+class _Capture:
+    def __init__(self, kernels: JitCapture, guards: Guards, tree: Tree) -> None:
+        self.kernels = kernels
+        self.guards = guards
+        self.tree = tree  # of the result, with _Output where there is a tensor
+
+
+class _Output:
+    """A tensor of a result: an output of the kernels, or an argument itself."""
+
+    __slots__ = ("argument", "number")
+
+    def __init__(self, number: int, argument: int | None) -> None:
+        self.number = number
+        self.argument = argument
+
+
+class jit(Generic[Result]):
+    """A function whose kernels are captured in one call and replayed in later ones.
+
+    The first call with arguments of a kind runs the function, the second captures it, all others run
+    the kernels alone, on the tensors that they are given and on what the tensors hold that the
+    function uses by name. Results are those of the function: what would make them others (shapes,
+    dtypes, shared memory, numbers that the code names) is compared before each replay, and captured
+    anew when it has changed.
+
+    >>> from weft import Tensor, jit
+    >>> total = Tensor([0.0, 0.0])
+    >>> @jit
+    ... def add(x):
+    ...     total.assign(total + x)
+    ...     return total.sum()
+    >>> [add(Tensor([1.0, i])).item() for i in range(4)]
+    [1.0, 3.0, 6.0, 10.0]
+    """
+
+    def __init__(self, function: Callable[..., Result]) -> None:
+        if not callable(function):
+            raise TypeError(f"[jit] a function is needed, not {type(function).__name__}")
+        functools.update_wrapper(self, function)  # type: ignore[arg-type]
+        self.function = function
+        self._captures: dict[Any, list[_Capture]] = {}
+        self._seen: dict[Any, Guards] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Result:
+        if is_capturing():  # it becomes a part of the function that calls it
+            return self.function(*args, **kwargs)
+        tensors: list[Tensor] = []
+        key = _flatten((args, kwargs), tensors)
+        for capture in self._captures.get(key, ()):
+            if not capture.guards.hold():
+                continue
+            outputs = capture.kernels.replay(tensors)
+            if outputs is not None:
+                return _with_tensors(capture.tree, outputs, tensors)
+        seen = self._seen.get(key)
+        if seen is not None and seen.hold():
+            return self._capture(key, args, kwargs, tensors)
+        result = self.function(*args, **kwargs)
+        outputs = [leaf for leaf in walk(result) if isinstance(leaf, Tensor)]
+        if outputs:
+            outputs[0].realize(*outputs[1:])
+        self._seen.pop(key, None)
+        self._seen[key] = Guards(self.function, args, kwargs)
+        while len(self._seen) > MOST_SEEN:
+            del self._seen[next(iter(self._seen))]
+        return result
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def reset(self) -> None:
+        """Forgets what was captured, and the tensors that it holds."""
+        self._captures.clear()
+        self._seen.clear()
+
+    @property
+    def captures(self) -> int:
+        """How many there are."""
+        return sum(len(captures) for captures in self._captures.values())
+
+    def _capture(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]) -> Result:
+        guards = Guards(self.function, args, kwargs)
+        tree: Tree = None
+
+        def function(proxies: list[Tensor]) -> list[Tensor]:
+            nonlocal tree
+            outputs: list[Tensor] = []
+            places = {id(proxy): i for i, proxy in enumerate(proxies)}
+            proxied_args, proxied_kwargs = _replace((args, kwargs), iter(proxies))
+            result = self.function(*proxied_args, **proxied_kwargs)
+            tree = _result_tree(result, outputs, places)
+            return outputs
+
+        kernels, outputs = JitCapture.run(tensors, function, gc.collect)
+        changed = guards.changed()
+        if changed is not None:
+            raise JitError(f"[jit] {self._name()} changes {changed}, which its code names: a replay would not; write to "
+                           f"a Tensor with assign(), or change it outside")
+        if kernels is not None:
+            captures = self._captures.setdefault(key, [])
+            captures.insert(0, _Capture(kernels, guards, tree))
+            self._forget(key)
+        return _with_tensors(tree, outputs, tensors)
+
+    def _forget(self, newest: Any) -> None:
+        """The oldest captures, of this kind of call last."""
+        captures = self._captures.pop(newest)
+        del captures[MOST_CAPTURES:]
+        self._captures[newest] = captures
+        while self.captures > MOST_CAPTURES:
+            oldest = next(iter(self._captures))
+            self._captures[oldest].pop()
+            if not self._captures[oldest]:
+                del self._captures[oldest]
+
+    def _name(self) -> str:
+        return getattr(self.function, "__name__", "the function")
+
+
+# --------------------------------------------------------------------------------------- arguments
+
+
+def _flatten(value: Tree, tensors: list[Tensor]) -> Any:
+    """The tensors of an argument; all else of it as a key."""
+    kind = type(value)
+    if kind is Tensor:
+        tensors.append(value)
+        return Tensor
+    if kind is tuple or kind is list:
+        return kind, *[_flatten(part, tensors) for part in value]
+    if kind is dict:
+        return kind, *[(freeze(name), _flatten(part, tensors)) for name, part in value.items()]
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return kind, *[_flatten(part, tensors) for part in value]
+    is_object = hasattr(value, "__dict__") and not isinstance(value, MethodType)
+    return Same(value) if is_object else freeze(value)  # what the code reads of an object is guarded
+
+
+def _replace(value: Tree, tensors: Any) -> Any:
+    """The same with the next tensors in the place of tensors."""
+    kind = type(value)
+    if kind is Tensor:
+        return next(tensors)
+    if kind is tuple or kind is list:
+        return kind(_replace(part, tensors) for part in value)
+    if kind is dict:
+        return {name: _replace(part, tensors) for name, part in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return kind(*(_replace(part, tensors) for part in value))
+    return value
+
+
+# ----------------------------------------------------------------------------------------- results
+
+
+def _result_tree(value: Any, outputs: list[Tensor], arguments: dict[int, int]) -> Tree:
+    kind = type(value)
+    if kind is Tensor:
+        outputs.append(value)
+        return _Output(len(outputs) - 1, arguments.get(id(value)))
+    if kind is tuple or kind is list:
+        return kind(_result_tree(part, outputs, arguments) for part in value)
+    if kind is dict:
+        return {name: _result_tree(part, outputs, arguments) for name, part in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return kind(*(_result_tree(part, outputs, arguments) for part in value))
+    if kind in PLAIN or kind is float:
+        return value
+    raise JitError(f"[jit] a function that is captured returns Tensors, numbers and text, in lists, tuples and dicts, "
+                   f"not {kind.__name__}")
+
+
+def _with_tensors(tree: Tree, outputs: list[Tensor], tensors: list[Tensor]) -> Any:
+    kind = type(tree)
+    if kind is _Output:
+        return outputs[tree.number] if tree.argument is None else tensors[tree.argument]
+    if kind is tuple or kind is list:
+        return kind(_with_tensors(part, outputs, tensors) for part in tree)
+    if kind is dict:
+        return {name: _with_tensors(part, outputs, tensors) for name, part in tree.items()}
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return kind(*(_with_tensors(part, outputs, tensors) for part in tree))
+    return tree

@@ -1,0 +1,375 @@
+// Calls captured, and replayed.
+#include "weft/jit.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/config.h"
+#include "base/error.h"
+#include "base/ref.h"
+#include "engine/foreign_memory.h"
+#include "engine/jit_capture.h"
+#include "engine/jit_recipe.h"
+#include "engine/realize.h"
+#include "ir/op.h"
+#include "runtime/buffer.h"
+#include "runtime/device.h"
+#include "value/storage.h"
+#include "value/storage_watch.h"
+#include "value/value.h"
+#include "value/view.h"
+#include "weft/tensor.h"
+#include "weft/view.h"
+
+namespace weft {
+namespace {
+
+constexpr uint32_t kNone = JitRecipe::kNone;
+
+void realize_all(std::vector<Tensor>& tensors) {
+  std::vector<Tensor*> pointers;
+  for (Tensor& tensor : tensors) pointers.push_back(&tensor);
+  Tensor::realize(pointers);
+}
+
+// ---------------------------------------------------------------------------------------- capture
+
+// A part of a storage as a view of the storage.
+View placed(const View& of_part, const View& part) {
+  View view = of_part;
+  view.offset += part.offset;
+  return view;
+}
+
+// What the function gave, as handles on the storages themselves.
+void replace_proxies(JitWatch& watch, std::vector<Tensor>& outputs) {
+  for (Tensor& output : outputs) {
+    const uint32_t at = watch.find(*output.storage());
+    if (at == kNone) continue;
+    const JitWatch::Bound& b = watch.bound()[at];
+    if (b.proxy) output = Tensor(b.storage, b.is_part ? placed(output.view(), b.part) : output.view());
+  }
+}
+
+void write_through(JitWatch& watch) {
+  for (const JitWatch::Bound& b : watch.bound()) {
+    if (b.is_written) write_through(*b.storage, b.before);
+  }
+}
+
+void refuse_two_ways(JitWatch& watch) {
+  std::vector<JitWatch::Bound>& bound = watch.bound();
+  for (const JitWatch::Bound& a : bound) {
+    for (const JitWatch::Bound& b : bound) {
+      const bool is_twice = a.proxy && !b.proxy && a.storage == b.storage;
+      if (!is_twice || (!a.is_written && !b.is_written)) continue;
+      watch.undo();
+      const auto inputs = watch.binding_of_input();
+      const auto at = std::ranges::find(inputs, uint32_t(&a - bound.data())) - inputs.begin();
+      throw JitError(
+          fmt::format("[jit] argument {} shares memory with a tensor that the function uses by "
+                      "another name, and one of them is written: give it as an argument or use it "
+                      "by name, not both",
+                      at));
+    }
+  }
+}
+
+void refuse_kept_inputs(JitWatch& watch, const std::function<void()>& before_giving_up) {
+  const auto is_kept = [](const JitWatch::Bound& b) { return b.proxy && b.proxy->owners() > 1; };
+  std::vector<JitWatch::Bound>& bound = watch.bound();
+  if (std::ranges::none_of(bound, is_kept)) return;
+  if (before_giving_up) before_giving_up();
+  if (std::ranges::none_of(bound, is_kept)) return;
+  throw JitError(
+      "[jit] the function keeps an argument, or a view of it, after it has returned: replays "
+      "could not; return it, or keep a clone()");
+}
+
+}  // namespace
+
+JitCapture::Result JitCapture::run(std::span<const Tensor> inputs, const Function& function,
+                                   const std::function<void()>& before_giving_up) {
+  if (is_capturing() || config().schedule == 0) {
+    Result result{.capture = {}, .outputs = function(inputs)};
+    if (!is_capturing()) realize_all(result.outputs);
+    return result;
+  }
+  JitWatch watch(inputs);
+  std::vector<Tensor> outputs;
+  try {
+    const StorageWatch::Scope scope(watch);
+    outputs = function(watch.proxies());
+    for (Tensor& output : outputs) {
+      output.leave_rest();
+      watch.touch(*output.storage());
+    }
+  } catch (...) {
+    watch.find_written();
+    watch.settle();
+    write_through(watch);
+    throw;
+  }
+  watch.find_written();
+  refuse_two_ways(watch);
+  std::shared_ptr<const JitRecipe> recipe = make_recipe(watch, outputs);
+  write_through(watch);
+  watch.drop_proxies();
+  replace_proxies(watch, outputs);
+  refuse_kept_inputs(watch, before_giving_up);
+  Result result{.capture = {}, .outputs = std::move(outputs)};
+  if (recipe) {
+    result.capture = JitCapture(std::move(recipe));
+  } else {
+    realize_all(result.outputs);
+  }
+  return result;
+}
+
+bool is_capturing() { return storage_watch() != nullptr; }
+
+// ----------------------------------------------------------------------------------------- replay
+
+namespace {
+
+// The storages of this call, by binding; none where it is not a call of this kind.
+std::optional<std::vector<Storage*>> storages_for(const JitRecipe& recipe,
+                                                  std::span<const Tensor> inputs) {
+  if (inputs.size() != recipe.inputs.size()) return {};
+  if (recipe.default_device != &find_device({})) return {};
+  std::vector<Storage*> storages(recipe.bindings.size());
+  for (size_t i = 0; i < inputs.size(); i++) {
+    const JitRecipe::Input& input = recipe.inputs[i];
+    const JitRecipe::Binding& b = recipe.bindings[input.binding];
+    Storage* const storage = inputs[i].storage().get();
+    if (&storage->device() != b.device) return {};
+    if (b.is_part) {
+      const View& view = inputs[i].view();
+      const bool fits = view.dtype == input.view.dtype && view.shape == input.view.shape;
+      if (!fits || !is_contiguous(view)) return {};
+    } else if (inputs[i].view() != input.view || storage->dtype() != b.dtype ||
+               storage->numel() != b.numel) {
+      return {};
+    }
+    Storage*& at = storages[input.binding];
+    if (at != nullptr && at != storage) return {};
+    at = storage;
+  }
+  bool writes = false;
+  for (size_t i = 0; i < storages.size(); i++) {
+    const JitRecipe::Binding& b = recipe.bindings[i];
+    if (b.captured) {
+      storages[i] = b.captured.get();
+      if (storages[i]->owners() <= storages[i]->captures()) return {};
+    }
+    writes |= b.is_written();
+  }
+  // Inputs on one storage are one binding. Where nothing is written it does not matter otherwise.
+  for (size_t i = 0; writes && i < storages.size() && !recipe.bindings[i].captured; i++) {
+    for (size_t j = i + 1; j < storages.size(); j++) {
+      if (storages[i] == storages[j]) return {};
+    }
+  }
+  return storages;
+}
+
+// One run of a recipe on the storages of a call.
+class Replay {
+ public:
+  Replay(const JitRecipe& recipe, std::span<const Tensor> inputs, std::span<Storage* const> storages)
+      : recipe_(recipe), inputs_(inputs), storages_(storages) {}
+
+  std::vector<Tensor> run() {
+    make_results();
+    std::unique_lock realizing(realize_mutex());
+    while (!take_versions()) {
+      realizing.unlock();
+      realize(storages_);
+      realizing.lock();
+    }
+    try {
+      own_overwritten();
+      run_recipe(recipe_, memory_);
+    } catch (...) {
+      const std::lock_guard lock(graph_mutex());
+      for (size_t i = 0; i < storages_.size(); i++) swap_version(i);
+      throw;
+    }
+    publish();
+    realizing.unlock();
+    return outputs();
+  }
+
+ private:
+  // The Values of results: others wait for them while they are computed.
+  void make_results() {
+    results_.resize(recipe_.results.size());
+    const auto make = [&](uint32_t number) {
+      const JitRecipe::Result& r = recipe_.results[number];
+      if (results_[number]) return;
+      results_[number] = Value::make(Op::BUFFER, r.dtype, *r.device, r.shape);
+    };
+    for (const JitRecipe::Binding& b : recipe_.bindings) {
+      if (b.is_written()) make(b.result);
+    }
+    for (const JitRecipe::Made& m : recipe_.made) {
+      make(m.result);
+      made_.push_back(Storage::make(results_[m.result], m.origin));
+    }
+  }
+
+  // The memory of what storages hold, all of it at one moment; results take its place. False when
+  // something is not in memory.
+  bool take_versions() {
+    versions_.resize(storages_.size());
+    memory_.resize(storages_.size());
+    const std::lock_guard lock(graph_mutex());
+    for (const Storage* storage : storages_) {
+      if (!storage->version_locked()->is_filled()) return false;
+    }
+    for (size_t i = 0; i < storages_.size(); i++) memory_[i] = storages_[i]->version_locked()->buffer();
+    for (size_t i = 0; i < storages_.size(); i++) {
+      const JitRecipe::Binding& b = recipe_.bindings[i];
+      if (!b.is_written() || b.is_part) continue;
+      versions_[i] = results_[b.result];
+      swap_version(i);
+    }
+    return true;
+  }
+
+  void swap_version(size_t i) {
+    if (versions_[i]) storages_[i]->replace_version(versions_[i]);
+  }
+
+  // Parts are taken, and what is overwritten is copied where anybody else holds the Value or the
+  // memory.
+  void own_overwritten() {
+    for (const JitRecipe::Input& input : recipe_.inputs) {
+      if (!recipe_.bindings[input.binding].is_part) continue;
+      const View& view = inputs_[size_t(&input - recipe_.inputs.data())].view();
+      const size_t width = size_t(view.dtype.item_bytes());
+      Ref<Buffer>& memory = memory_[input.binding];
+      memory = Buffer::make_part(memory, size_t(view.offset) * width, size_t(view.numel()) * width);
+    }
+    for (size_t i = 0; i < storages_.size(); i++) {
+      if (!recipe_.bindings[i].is_overwritten) continue;
+      Ref<Buffer>& memory = memory_[i];
+      const bool is_own = versions_[i] && versions_[i]->owners() == 1 && memory->owners() == 2 &&
+                          !memory->is_borrowed();
+      if (is_own) {
+        overwritten_.push_back(i);
+        continue;
+      }
+      Ref<Buffer> copy = Buffer::make(memory->device(), memory->bytes());
+      copy->copy_from(*memory);
+      memory = std::move(copy);
+    }
+  }
+
+  void publish() {
+    std::array<Ref<Value>, Value::kMostSources> released;  // results have no sources
+    const std::lock_guard lock(graph_mutex());
+    for (const size_t i : overwritten_) memory_[i]->next_generation();
+    for (size_t i = 0; i < results_.size(); i++) {
+      if (results_[i]) results_[i]->fill(memory_[recipe_.results[i].slot], released);
+    }
+  }
+
+  std::vector<Tensor> outputs() {
+    for (size_t i = 0; i < storages_.size(); i++) {
+      const JitRecipe::Binding& b = recipe_.bindings[i];
+      if (!b.is_written()) continue;
+      if (b.is_part) {
+        WriteThrough through(*storages_[i]);
+        storages_[i]->write(part_of(i), results_[b.result]);
+        through.finish();
+      } else {
+        write_through(*storages_[i], versions_[i]);
+      }
+    }
+    std::vector<Tensor> outputs;
+    outputs.reserve(recipe_.outputs.size());
+    for (const JitRecipe::Output& o : recipe_.outputs) {
+      if (o.binding == kNone) {
+        outputs.emplace_back(made_[o.made], o.view);
+        continue;
+      }
+      const bool is_part = recipe_.bindings[o.binding].is_part;
+      outputs.emplace_back(Ref(storages_[o.binding]),
+                           is_part ? placed(o.view, part_of(o.binding)) : o.view);
+    }
+    return outputs;
+  }
+
+  const View& part_of(size_t binding) const {
+    const auto at = std::ranges::find(recipe_.inputs, uint32_t(binding), &JitRecipe::Input::binding);
+    return inputs_[size_t(at - recipe_.inputs.begin())].view();
+  }
+
+  const JitRecipe& recipe_;
+  std::span<const Tensor> inputs_;
+  std::span<Storage* const> storages_;
+  std::vector<Ref<Value>> versions_;  // before, of what is written
+  std::vector<Ref<Value>> results_;
+  std::vector<Ref<Storage>> made_;
+  std::vector<Ref<Buffer>> memory_;
+  std::vector<size_t> overwritten_;  // in place
+};
+
+}  // namespace
+
+std::optional<std::vector<Tensor>> JitCapture::replay(std::span<const Tensor> inputs) const {
+  const std::optional<std::vector<Storage*>> storages = storages_for(*recipe_, inputs);
+  if (!storages) return {};
+  return Replay(*recipe_, inputs, *storages).run();
+}
+
+size_t JitCapture::kernels() const { return recipe_->calls.size(); }
+
+// -------------------------------------------------------------------------------------- functions
+
+namespace {
+
+constexpr size_t kMostCaptures = 8;
+
+}  // namespace
+
+std::vector<Tensor> Jit::operator()(std::span<const Tensor> inputs) {
+  if (is_capturing()) return function_(inputs);
+  if (!std::exchange(has_run_, true)) {
+    std::vector<Tensor> outputs = function_(inputs);
+    realize_all(outputs);
+    return outputs;
+  }
+  for (size_t i = captures_.size(); i-- > 0;) {
+    std::optional<std::vector<Tensor>> outputs = captures_[i].replay(inputs);
+    if (!outputs) continue;
+    std::rotate(captures_.begin() + ptrdiff_t(i), captures_.begin() + ptrdiff_t(i) + 1,
+                captures_.end());
+    return std::move(*outputs);
+  }
+  JitCapture::Result result = JitCapture::run(inputs, function_);
+  if (result.capture) {
+    if (captures_.size() == kMostCaptures) captures_.erase(captures_.begin());
+    captures_.push_back(std::move(*result.capture));
+  }
+  return std::move(result.outputs);
+}
+
+void Jit::reset() {
+  captures_.clear();
+  has_run_ = false;
+}
+
+}  // namespace weft

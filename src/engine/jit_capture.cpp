@@ -1,0 +1,316 @@
+// The graph between placeholders and results, scheduled, and numbered.
+#include "engine/jit_capture.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/ref.h"
+#include "engine/jit_recipe.h"
+#include "engine/prepare_schedule.h"
+#include "engine/realize.h"
+#include "ir/op.h"
+#include "runtime/array_bytes.h"
+#include "runtime/buffer.h"
+#include "runtime/device.h"
+#include "schedule/schedule.h"
+#include "value/closure.h"
+#include "value/import.h"
+#include "value/storage.h"
+#include "value/value.h"
+#include "weft/tensor.h"
+#include "weft/view.h"
+
+namespace weft {
+namespace {
+
+constexpr uint32_t kNone = JitRecipe::kNone;
+
+// What others computed is not there to be captured.
+struct Overtaken {};
+
+// The filled Value that this one is another shape of; null when there is none.
+const Value* value_at_hand(const Value& value) {
+  const Value* of = &value;
+  while (!of->is_filled() && (of->is(Op::RESHAPE) || of->is(Op::DETACH))) {
+    of = of->sources()[0].get();
+  }
+  return of->is_filled() && !of->buffer()->is_seen_outside() ? of : nullptr;
+}
+
+class Maker {
+ public:
+  explicit Maker(JitWatch& watch) : watch_(watch), recipe_(std::make_unique<JitRecipe>()) {}
+
+  // The lock of realise is held.
+  std::shared_ptr<const JitRecipe> run(std::span<const Tensor> outputs) {
+    recipe_->default_device = &find_device({});
+    add_bindings();
+    add_inputs();
+    add_outputs(outputs);
+    {
+      const std::lock_guard lock(graph_mutex());
+      for (JitWatch::Bound& b : watch_.bound()) release_placeholder(b);
+      for (const Ref<Value>& result : results_) add_sink(*result);
+      for (Group& group : groups_) close(group);
+    }
+    for (Group& group : groups_) add_kernels(group);
+    watch_.settle();
+    run_once();
+    return std::move(recipe_);
+  }
+
+ private:
+  // The results on one device.
+  struct Group {
+    Device* device;
+    std::vector<Value*> roots;
+    std::vector<Ref<Value>> constants;
+    std::unique_ptr<Closure> closure;
+  };
+
+  void add_bindings() {
+    for (const JitWatch::Bound& b : watch_.bound()) {
+      const Storage& s = *b.storage;
+      recipe_->bindings.push_back({.captured = b.proxy ? Ref<Storage>() : b.storage,
+                                   .device = &s.device(),
+                                   .dtype = s.dtype(),
+                                   .numel = s.numel(),
+                                   .is_part = b.is_part,
+                                   .is_overwritten = false,
+                                   .result = kNone});
+      if (!b.proxy) b.storage->add_capture();
+      if (b.is_written) recipe_->bindings.back().result = result_of(b.seen().version());
+    }
+  }
+
+  void add_inputs() {
+    for (size_t i = 0; i < watch_.proxies().size(); i++) {
+      recipe_->inputs.push_back({watch_.binding_of_input()[i], watch_.proxies()[i].view()});
+    }
+  }
+
+  void add_outputs(std::span<const Tensor> outputs) {
+    std::unordered_map<const Storage*, uint32_t> made;
+    for (const Tensor& output : outputs) {
+      const Storage& storage = *output.storage();
+      JitRecipe::Output out{.binding = watch_.find(storage), .made = 0, .view = output.view()};
+      if (out.binding == kNone) {
+        const auto [at, is_new] = made.try_emplace(&storage, uint32_t(recipe_->made.size()));
+        if (is_new) recipe_->made.push_back({result_of(storage.version()), storage.origin()});
+        out.made = at->second;
+      }
+      recipe_->outputs.push_back(std::move(out));
+    }
+  }
+
+  // The number of the result that a Value is.
+  uint32_t result_of(const Ref<Value>& value) {
+    const auto [at, is_new] = result_numbers_.try_emplace(value.get(), uint32_t(results_.size()));
+    if (is_new) {
+      results_.push_back(value);
+      recipe_->results.push_back({&value->device(), value->dtype(), value->shape(), kNone});
+    }
+    return at->second;
+  }
+
+  // Edges of the graph are all that is to hold the placeholders of what was written.
+  void release_placeholder(JitWatch::Bound& b) {
+    const auto number = uint32_t(&b - watch_.bound().data());
+    if (b.is_written) {
+      const bool is_used = b.placeholder->owners() > 1;
+      if (is_used) placeholders_.emplace(b.placeholder.get(), number);
+      Ref<Value> dropped = std::move(b.placeholder);
+    } else {
+      placeholders_.emplace(b.placeholder.get(), number);
+    }
+  }
+
+  void add_sink(Value& value) {
+    if (value.is_filled() && value.buffer()->is_seen_outside()) throw Overtaken();
+    const uint32_t number = result_numbers_.at(&value);
+    if (value.numel() == 0) {
+      recipe_->results[number].slot = add_slot({&value.device(), nullptr, 0});
+    } else if (const Value* at_hand = value_at_hand(value)) {
+      recipe_->results[number].slot = slot_of_filled(*at_hand);
+    } else {
+      Group& group = group_of(value.device());
+      group.roots.push_back(&value);
+    }
+  }
+
+  Group& group_of(Device& device) {
+    const auto at = std::ranges::find(groups_, &device, &Group::device);
+    if (at != groups_.end()) return *at;
+    groups_.push_back({.device = &device, .roots = {}, .constants = {}, .closure = {}});
+    return groups_.back();
+  }
+
+  // The memory of a placeholder, or of what the function made from data.
+  uint32_t slot_of_filled(const Value& value) {
+    const auto bound = placeholders_.find(&value);
+    if (bound != placeholders_.end()) return bound->second;
+    if (!value.is(Op::BUFFER)) throw Overtaken();
+    return add_slot({&value.device(), value.buffer(), 0});
+  }
+
+  uint32_t add_slot(JitRecipe::Slot slot) {
+    recipe_->slots.push_back(std::move(slot));
+    return uint32_t(recipe_->slot_count() - 1);
+  }
+
+  void close(Group& group) {
+    group.closure = std::make_unique<Closure>(group.roots);
+    for (const Closure::Node& n : group.closure->nodes()) {
+      if (n.is_filled && !placeholders_.contains(n.value)) {
+        if (!n.value->is(Op::BUFFER)) throw Overtaken();
+        group.constants.emplace_back(n.value);  // kept for every run
+      }
+      Storage::drop_pending(*n.value);
+    }
+    group.closure->decide();
+  }
+
+  // ---- kernels
+
+  void add_kernels(Group& group) {
+    Imported imported = import_values(*group.closure, Sharing::kIgnored);
+    const std::shared_ptr<const Schedule> schedule = schedule_of(imported, *group.device);
+    recipe_->programs.push_back(prepare_schedule(*schedule, *group.device));
+    const std::vector<uint32_t> slots = add_slots(imported, *schedule, *group.device);
+    for (const KernelCall& call : schedule->calls) add_call(*schedule, call, slots);
+    for (size_t i = 0; i < imported.outputs.size(); i++) {
+      const uint32_t slot = slots[schedule->buffers[schedule->outputs[i]].slot];
+      set_result(*imported.outputs[i], slot);
+    }
+  }
+
+  // The slots of the recipe that those of the schedule are.
+  std::vector<uint32_t> add_slots(const Imported& imported, const Schedule& schedule,
+                                  Device& device) {
+    using Kind = ScheduledBuffer::Kind;
+    std::vector<uint32_t> of_buffer;  // of BUFFER i
+    for (const ImportedBuffer& b : imported.buffers) {
+      const size_t bytes = Buffer::bytes_for(device, b.dtype, b.count);
+      of_buffer.push_back(b.memory ? slot_of_filled(*b.of) : add_slot({&device, nullptr, bytes}));
+      if (b.value != nullptr) set_result(*b.value, of_buffer.back());
+    }
+    for (const int64_t id : imported.dying) {
+      const uint32_t slot = of_buffer[size_t(id)];
+      if (slot < recipe_->bindings.size()) recipe_->bindings[slot].is_overwritten = true;
+    }
+    std::vector<uint32_t> slots(schedule.slot_count, kNone);
+    std::vector<size_t> bytes(schedule.slot_count);
+    for (const ScheduledBuffer& b : schedule.buffers) {
+      if (b.kind == Kind::kInput) slots[b.slot] = of_buffer[size_t(b.id)];
+      bytes[b.slot] = std::max(bytes[b.slot], Buffer::bytes_for(device, b.dtype, b.size));
+    }
+    for (size_t i = 0; i < slots.size(); i++) {
+      if (slots[i] == kNone) slots[i] = add_slot({&device, nullptr, bytes[i]});
+    }
+    for (const ScheduledBuffer& b : schedule.buffers) {
+      if (b.kind != Kind::kTable) continue;
+      std::vector<std::byte> content(Buffer::bytes_for(device, b.dtype, b.size));
+      bytes_of_bits(b.dtype, b.data, content);
+      JitRecipe::Slot& slot = recipe_->slots[slots[b.slot] - recipe_->bindings.size()];
+      slot.held = Buffer::make(device, slot.bytes);
+      slot.held->copy_in(content);
+    }
+    return slots;
+  }
+
+  void add_call(const Schedule& schedule, const KernelCall& call,
+                std::span<const uint32_t> slots) {
+    const PreparedKernel& kernel = recipe_->programs.back()->kernels[call.kernel];
+    JitRecipe::Call c{.program = kernel.program.get(),
+                      .first_argument = uint32_t(recipe_->arguments.size()),
+                      .argument_count = uint32_t(call.arguments.size()),
+                      .written = uint32_t(call.written),
+                      .first_variable = uint32_t(recipe_->variables.size()),
+                      .variable_count = uint32_t(call.variables.size()),
+                      .bytes = 0,
+                      .flops = kernel.flops};
+    for (const uint32_t argument : call.arguments) {
+      const ScheduledBuffer& b = schedule.buffers[argument];
+      recipe_->arguments.push_back(slots[b.slot]);
+      c.bytes += uint64_t(b.size) * uint64_t(b.dtype.item_bytes());
+    }
+    for (const BoundVariable& v : call.variables) recipe_->variables.push_back(v.value);
+    recipe_->calls.push_back(c);
+  }
+
+  void set_result(Value& value, uint32_t slot) {
+    const auto known = result_numbers_.find(&value);
+    if (known != result_numbers_.end()) {
+      recipe_->results[known->second].slot = slot;
+    } else {
+      others_.emplace_back(Ref(&value), slot);
+    }
+  }
+
+  // ---- the call itself
+
+  // What is overwritten is a copy: others may read the memory as it is.
+  void run_once() {
+    std::vector<Ref<Buffer>> memory;
+    for (size_t i = 0; i < recipe_->bindings.size(); i++) {
+      Ref<Buffer> of = watch_.bound()[i].memory;
+      if (recipe_->bindings[i].is_overwritten) {
+        Ref<Buffer> copy = Buffer::make(of->device(), of->bytes());
+        copy->copy_from(*of);
+        of = std::move(copy);
+      }
+      memory.push_back(std::move(of));
+    }
+    garbage_.reserve((results_.size() + others_.size()) * Value::kMostSources);
+    run_recipe(*recipe_, memory);
+    const std::lock_guard lock(graph_mutex());
+    for (size_t i = 0; i < results_.size(); i++) {
+      fill(*results_[i], memory[recipe_->results[i].slot]);
+    }
+    for (const auto& [value, slot] : others_) fill(*value, memory[slot]);
+  }
+
+  void fill(Value& value, const Ref<Buffer>& memory) {
+    if (value.is_filled()) return;
+    std::array<Ref<Value>, Value::kMostSources> released;
+    value.fill(memory, released);
+    for (Ref<Value>& source : released) {
+      if (source) garbage_.push_back(std::move(source));
+    }
+  }
+
+  std::vector<Ref<Value>> garbage_;  // freed last
+  JitWatch& watch_;
+  std::unique_ptr<JitRecipe> recipe_;
+  std::vector<Ref<Value>> results_;  // the references that a Closure's roots have
+  std::vector<std::pair<Ref<Value>, uint32_t>> others_;  // computed on the way, and their slots
+  std::unordered_map<const Value*, uint32_t> result_numbers_;
+  std::unordered_map<const Value*, uint32_t> placeholders_;
+  std::vector<Group> groups_;
+};
+
+}  // namespace
+
+std::shared_ptr<const JitRecipe> make_recipe(JitWatch& watch, std::span<const Tensor> outputs) {
+  const std::lock_guard lock(realize_mutex());
+  try {
+    return Maker(watch).run(outputs);
+  } catch (const Overtaken&) {
+    watch.settle();
+    return nullptr;
+  } catch (...) {
+    watch.settle();
+    throw;
+  }
+}
+
+}  // namespace weft

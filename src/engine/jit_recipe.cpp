@@ -1,0 +1,65 @@
+// The loop over the calls: nothing is looked up and nothing allocated in it.
+#include "engine/jit_recipe.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "base/ref.h"
+#include "base/small_vector.h"
+#include "runtime/buffer.h"
+#include "runtime/counters.h"
+#include "value/storage.h"
+
+namespace weft {
+
+JitRecipe::~JitRecipe() {
+  for (const Binding& b : bindings) {
+    if (b.captured) b.captured->remove_capture();
+  }
+}
+
+namespace {
+
+void lose_written(const JitRecipe& recipe, size_t calls, std::span<const Ref<Buffer>> memory) {
+  const std::lock_guard lock(graph_mutex());
+  for (size_t i = 0; i < calls; i++) {
+    const JitRecipe::Call& call = recipe.calls[i];
+    for (uint32_t a = 0; a < call.written; a++) {
+      const uint32_t slot = recipe.arguments[call.first_argument + a];
+      if (slot < recipe.bindings.size()) memory[slot]->lose();
+    }
+  }
+}
+
+}  // namespace
+
+void run_recipe(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory) {
+  memory.resize(recipe.slot_count());
+  for (size_t i = 0; i < recipe.slots.size(); i++) {
+    const JitRecipe::Slot& slot = recipe.slots[i];
+    memory[recipe.bindings.size() + i] =
+        slot.held ? slot.held : Buffer::make(*slot.device, slot.bytes);
+  }
+  SmallVector<Buffer*, 16> arguments;
+  size_t done = 0;
+  try {
+    for (const JitRecipe::Call& call : recipe.calls) {
+      arguments.clear();
+      for (uint32_t a = 0; a < call.argument_count; a++) {
+        arguments.push_back(memory[recipe.arguments[call.first_argument + a]].get());
+      }
+      call.program->run(arguments, std::span(recipe.variables.data() + call.first_variable,
+                                             call.variable_count));
+      count_kernel(call.bytes, call.flops);
+      done++;
+    }
+  } catch (...) {
+    lose_written(recipe, done, memory);
+    throw;
+  }
+}
+
+}  // namespace weft

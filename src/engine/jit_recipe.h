@@ -1,0 +1,94 @@
+// What a capture leaves behind: kernels on numbered memory, and where that memory comes from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/ref.h"
+#include "engine/prepare_schedule.h"
+#include "ir/dtype.h"
+#include "runtime/buffer.h"
+#include "runtime/device.h"
+#include "runtime/program.h"
+#include "value/storage.h"
+#include "weft/view.h"
+
+namespace weft {
+
+struct JitRecipe {
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  // A storage that the function reads or writes. Those of the inputs come first.
+  struct Binding {
+    Ref<Storage> captured;  // null: that of an input
+    Device* device;
+    DType dtype;
+    int64_t numel;
+    bool is_part = false;         // a run of elements of a larger storage: the input's view
+    bool is_overwritten = false;  // the kernels do not leave its content as it was
+    uint32_t result = kNone;      // which becomes its version
+    bool is_written() const { return result != kNone; }
+  };
+  struct Input {
+    uint32_t binding;
+    View view;
+  };
+  // The function's result: a view of a binding, or of a storage that is made.
+  struct Output {
+    uint32_t binding;  // or kNone
+    uint32_t made;
+    View view;  // of a part: of the part
+  };
+  struct Made {
+    uint32_t result;
+    int64_t origin;
+  };
+  // A Value that the kernels compute, and the slot that holds it then.
+  struct Result {
+    Device* device;
+    DType dtype;
+    Sizes shape;
+    uint32_t slot;
+  };
+  // Slot i < bindings.size() is the memory of binding i. Others are held, or made for each run.
+  struct Slot {
+    Device* device;
+    Ref<Buffer> held;
+    size_t bytes;
+  };
+  struct Call {
+    Program* program;
+    uint32_t first_argument, argument_count, written;
+    uint32_t first_variable, variable_count;
+    uint64_t bytes, flops;
+  };
+
+  Device* default_device = nullptr;  // at the time: the function makes tensors there
+  std::vector<Binding> bindings;
+  std::vector<Input> inputs;
+  std::vector<Output> outputs;
+  std::vector<Made> made;
+  std::vector<Result> results;
+  std::vector<Slot> slots;  // from bindings.size() on
+  std::vector<Call> calls;
+  std::vector<uint32_t> arguments;  // slots
+  std::vector<int64_t> variables;
+  std::vector<std::shared_ptr<const PreparedSchedule>> programs;  // own them
+
+  JitRecipe() = default;
+  JitRecipe(const JitRecipe&) = delete;
+  JitRecipe& operator=(const JitRecipe&) = delete;
+  ~JitRecipe();
+
+  size_t slot_count() const { return bindings.size() + slots.size(); }
+};
+
+// Makes the memory that bindings do not bring, and runs the kernels. `memory` holds that of the
+// bindings; what is overwritten of it is the caller's. When a kernel fails, what those before it
+// wrote to is lost.
+void run_recipe(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory);
+
+}  // namespace weft

@@ -1,0 +1,301 @@
+"""weft.jit: calls are captured and replayed, and give what the function gives."""
+
+import itertools
+import math
+import types
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import weft
+from weft import JitError, Tensor, jit
+
+RATE = 2
+settings = types.SimpleNamespace(rate=3, unrelated=0)
+TABLE = np.array([1.0, 2.0], np.float32)
+
+
+def calls_of(function: Any, *arguments: Any) -> Any:
+    """The last of a call that runs, one that captures, and one that replays."""
+    results = [function(*arguments) for _ in range(3)]
+    return results[-1]
+
+
+def test_the_third_call_does_not_run_the_function() -> None:
+    counter = itertools.count()
+
+    @jit
+    def f(x: Tensor) -> Tensor:
+        next(counter)
+        return x * 2
+
+    for i in range(5):
+        assert f(Tensor([i, 1])).tolist() == [2 * i, 2]
+    assert next(counter) == 2
+
+
+def test_captures_are_counted_and_forgotten() -> None:
+    @jit
+    def f(x: Tensor) -> Tensor:
+        return x + 1
+
+    for _ in range(3):
+        f(Tensor([1]))
+    assert f.captures == 1
+    weft.counters.reset()
+    assert f(Tensor([4])).tolist() == [5] and weft.counters.kernels == 1
+    f.reset()
+    assert f.captures == 0 and f(Tensor([1])).tolist() == [2]
+
+
+class Pair(NamedTuple):
+    left: Tensor
+    right: int
+
+
+def test_nested_arguments_and_results() -> None:
+    @jit
+    def f(parts: dict[str, Any], pair: Pair, *rest: Tensor, scale: int = 1) -> Any:
+        total = parts["a"] + parts["list"][0] * scale + pair.left * pair.right
+        return {"total": total, "nested": [total.sum(), (rest[0], None, 3)], "pair": Pair(total * 2, 7)}
+
+    for i in range(4):
+        x, y = Tensor([i, 2]), Tensor([5, 6])
+        out = f({"a": x, "list": [y]}, Pair(Tensor([1, 1]), 10), y, scale=2)
+        assert out["total"].tolist() == [i + 20, 24]
+        assert out["nested"][0].item() == i + 44
+        assert out["nested"][1][0] is y and out["nested"][1][1:] == (None, 3)
+        assert isinstance(out["pair"], Pair) and out["pair"].left.tolist() == [2 * i + 40, 48] and out["pair"].right == 7
+    assert f.captures == 1
+
+
+def test_plain_arguments_are_part_of_the_call() -> None:
+    @jit
+    def f(x: Tensor, n: Any, mode: str = "add") -> Tensor:
+        return x + n if mode == "add" else x * n
+
+    for _ in range(3):
+        assert f(Tensor([3.0]), 2).tolist() == [5]
+        assert f(Tensor([3.0]), 2, "mul").tolist() == [6]
+        assert f(Tensor([3.0]), 0.5).tolist() == [3.5]
+        assert f(Tensor([3]), True).dtype.name == "int32"
+        assert f(Tensor([3]), 1.0).dtype.name == "float32"  # equal to True in Python
+        assert math.copysign(1, f(Tensor([1.0]), -0.0, "mul").item()) == -1
+        assert math.copysign(1, f(Tensor([1.0]), 0.0, "mul").item()) == 1
+        assert math.isnan(f(Tensor([1.0]), math.nan).item())
+
+
+def test_names_of_the_code_are_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = 1
+
+    @jit
+    def f(x: Tensor) -> Tensor:
+        return x * RATE + settings.rate + cell + Tensor(TABLE).sum()
+
+    def expected() -> float:
+        return float(10 * RATE + settings.rate + cell + TABLE.sum())
+
+    module = __import__(__name__, fromlist=["RATE"])
+    for change in (lambda: None, lambda: monkeypatch.setattr(module, "RATE", 5),
+                   lambda: monkeypatch.setattr(settings, "rate", 7), lambda: TABLE.__setitem__(0, 9.0)):
+        change()
+        for _ in range(3):
+            assert f(Tensor([10.0])).item() == expected()
+    for cell in (2, 2, 2, 3, 3, 3):
+        assert f(Tensor([10.0])).item() == expected()
+    captures = f.captures
+    settings.unrelated += 1  # the code does not name it
+    f(Tensor([10.0]))
+    assert f.captures == captures
+    TABLE[0] = 1.0
+
+
+class Layer:
+    def __init__(self, weight: float) -> None:
+        self.weight = Tensor([weight])
+        self.scale = 1
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return x * self.weight * self.scale
+
+
+class Model:
+    def __init__(self) -> None:
+        self.layers = [Layer(2.0), Layer(3.0)]
+        self.head = Layer(1.0)
+        self.bias = 0.0
+
+    def helper(self, x: Tensor) -> Tensor:
+        return x + self.bias
+
+    @property
+    def shifted(self) -> float:
+        return self.bias + 1
+
+    def run(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return self.helper(self.head(x)) * self.shifted
+
+    run_jit = jit(run)
+
+
+def test_objects_and_methods() -> None:
+    model, other = Model(), Model()
+    other.bias = 1.0
+    outside = jit(model.run)
+
+    def check() -> None:
+        for m in (model, other):
+            for _ in range(3):
+                x = Tensor([2.0])
+                assert m.run_jit(x).item() == m.run(x).item()
+                assert outside(x).item() == model.run(x).item()
+
+    check()
+    model.layers[1].scale = 4
+    check()
+    model.head.scale = 5
+    check()
+    model.bias = 3.0
+    check()
+    model.head.weight = Tensor([10.0])
+    check()
+    model.layers[0].weight.assign(Tensor([7.0]))
+    check()
+    model.layers.append(Layer(2.0))
+    check()
+    model.layers[0] = Layer(0.5)
+    check()
+
+
+def test_jit_of_an_object() -> None:
+    layer = Layer(2.0)
+    f = jit(layer)
+    assert calls_of(f, Tensor([3.0])).item() == 6
+    layer.scale = 2
+    assert calls_of(f, Tensor([3.0])).item() == 12
+
+
+def test_what_a_function_changes_of_what_it_names_is_an_error() -> None:
+    class Counter:
+        steps = 0
+
+        @jit
+        def step(self, x: Tensor) -> Tensor:
+            self.steps += 1
+            return x * self.steps
+
+        @jit
+        def keep(self, x: Tensor) -> Tensor:
+            self.last = x * 2
+            return self.last + 1
+
+    counter = Counter()
+    assert counter.step(Tensor([1])).tolist() == [1]
+    with pytest.raises(JitError, match=r"step changes self\.steps"):
+        counter.step(Tensor([1]))
+    assert counter.keep(Tensor([1])).tolist() == [3]
+    with pytest.raises(JitError, match=r"keep changes self\.last"):
+        counter.keep(Tensor([1]))
+
+
+def test_state_that_the_first_call_makes() -> None:
+    class Momentum:
+        velocity: Any = None
+
+        @jit
+        def step(self, x: Tensor) -> Tensor:
+            if self.velocity is None:
+                self.velocity = Tensor([0.0])
+            self.velocity.assign(self.velocity * 0.5 + x)
+            return self.velocity + 0
+
+    m, v = Momentum(), 0.0
+    for i in range(6):
+        v = v * 0.5 + i
+        assert m.step(Tensor([float(i)])).item() == v
+    assert Momentum.step.captures == 1
+
+
+def test_values_asked_for_while_captured() -> None:
+    w = Tensor([1.0])
+    asked: dict[str, Any] = {
+        "item": lambda x: x.sum().item(), "tolist": lambda x: x.tolist(), "numpy": lambda x: x.numpy(),
+        "bool": lambda x: bool(x.sum() > 1), "print": lambda x: repr(x), "realize": lambda x: (x + 1).realize(),
+        "known": lambda x: w.item(), "array": lambda x: np.asarray(x)}
+    for ask in asked.values():
+        def f(x: Tensor, ask: Any = ask) -> Tensor:
+            ask(x)
+            return x + 1
+
+        g = jit(f)
+        g(Tensor([1.0]))
+        with pytest.raises(JitError, match="asks for values while it is captured"):
+            g(Tensor([1.0]))
+        assert w.item() == 1
+
+
+def test_results_are_tensors_and_plain_values() -> None:
+    f = jit(lambda x: {x.sum()})
+    f(Tensor([1]))
+    with pytest.raises(JitError, match="not set"):
+        f(Tensor([1]))
+    with pytest.raises(TypeError, match="a function is needed"):
+        jit(3)  # type: ignore[arg-type]
+
+
+def test_parameters_written_between_calls() -> None:
+    w = Tensor([1.0, 2.0])
+    f = jit(lambda x: (x * w).sum())
+    assert calls_of(f, Tensor([1.0, 1.0])).item() == 3
+    w[0] = 5
+    assert f(Tensor([1.0, 1.0])).item() == 7
+    w.assign(w * 2).realize()
+    assert f(Tensor([1.0, 1.0])).item() == 14
+    held = w.numpy()
+    reader = w + 1
+    w += 1
+    assert f(Tensor([1.0, 1.0])).item() == 16
+    assert held.tolist() == [10, 4] and reader.tolist() == [11, 5]
+
+
+def test_the_same_tensor_twice_and_parts_of_one() -> None:
+    def f(x: Tensor, y: Tensor) -> Tensor:
+        x += y
+        return x * 1
+
+    g = jit(f)
+    for _ in range(3):
+        for make in (lambda t: (t[:2], t[2:]), lambda t: (t[1:3], t[:2]), lambda t: (t, t), lambda t: (t[::2], t[1::2])):
+            a, b = Tensor([1, 2, 3, 4]), Tensor([1, 2, 3, 4])
+            assert g(*make(a)).tolist() == f(*make(b)).tolist()
+            assert a.tolist() == b.tolist()
+
+
+def test_batches_of_one_tensor_are_one_capture() -> None:
+    data = Tensor.arange(20).reshape(10, 2).realize()
+    f = jit(lambda x: x.sum())
+    assert [f(data[i:i + 2]).item() for i in range(8)] == [sum(range(2 * i, 2 * i + 4)) for i in range(8)]
+    assert f.captures == 1
+
+
+def test_an_error_of_the_function_is_its_own() -> None:
+    f = jit(lambda x, y: x + y)
+    for _ in range(3):
+        assert f(Tensor([1]), Tensor([2])).item() == 3
+    with pytest.raises(weft.ShapeError):
+        f(Tensor([1, 2]), Tensor([1, 2, 3]))
+    assert f(Tensor([1]), Tensor([2])).item() == 3
+
+
+def test_without_schedules_it_runs_as_it_is() -> None:
+    import os
+    import subprocess
+    import sys
+    code = ("from weft import Tensor, jit\nf = jit(lambda x: x * 2)\n"
+            "print([f(Tensor([i])).item() for i in range(4)], f.captures)")
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "WEFT_SCHEDULE": "0"}, capture_output=True,
+                          text=True, check=True)
+    assert done.stdout == "[0, 2, 4, 6] 0\n"
