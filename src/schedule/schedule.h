@@ -84,6 +84,7 @@ struct KernelLimits {
   size_t buffers = 128;      // arguments
   size_t writes = 256;       // STOREs
   size_t accumulators = 16;  // reductions that run together
+  size_t pieces = 1;         // threads: a large reduction to fewer results is done in two steps
   bool sequences = true;     // loops of one kernel may run one after the other (not on a GPU)
 };
 

@@ -38,7 +38,7 @@ constexpr size_t kMostFamilyNodes = size_t(1)
 Hash128 key_of(Hash128 h, const ScheduleOptions& o) {
   h = mix(h, hash_bytes_128(o.device));
   for (const size_t limit : {o.limits.statements, o.limits.buffers, o.limits.writes,
-                             o.limits.accumulators, size_t(o.limits.sequences)}) {
+                             o.limits.accumulators, o.limits.pieces, size_t(o.limits.sequences)}) {
     h = mix(h, limit);
   }
   h = mix(h, o.dying.size());
