@@ -11,7 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/at_fork.h"
+#include "base/clock.h"
 #include "base/config.h"
 #include "base/ref.h"
 #include "engine/prepare_schedule.h"
@@ -20,6 +23,7 @@
 #include "ir/op.h"
 #include "ir/print.h"
 #include "runtime/buffer.h"
+#include "runtime/debug.h"
 #include "runtime/device.h"
 #include "runtime/kernel_flops.h"
 #include "schedule/schedule.h"
@@ -64,13 +68,32 @@ void fill(Value& value, Ref<Buffer> buffer, Garbage& garbage) {
   }
 }
 
+// What a schedule was made for, or found for, and which writes go to copies.
+void show_schedule(UOp sink, const Schedule& schedule, bool is_new, uint64_t nanoseconds) {
+  show(fmt::format("plan    {:8.2f} us  {} kernels: {}", double(nanoseconds) / 1e3,
+                   schedule.calls.size(),
+                   is_new ? "no schedule of this graph is known" : "a known schedule"));
+  for (UOp n : sink.srcs()) {
+    if (!n.is(Op::AFTER) || !n.src(0).is(Op::CONTIGUOUS)) continue;
+    show(fmt::format("copy    {} is written in a copy: its old content is still in use",
+                     short_form(n.src(0).src(0))));
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& device) {
-  return cached_schedule(imported.sink, {.limits = device.limits(),
-                                         .device = device.name(),
-                                         .dying = imported.dying,
-                                         .work_in = WorkIn::kGraphArena});
+  const uint64_t begin = shows(2) ? now_ns() : 0;
+  const uint64_t misses = shows(2) ? schedule_cache_counts().misses : 0;
+  auto schedule = cached_schedule(imported.sink, {.limits = device.limits(),
+                                                  .device = device.name(),
+                                                  .dying = imported.dying,
+                                                  .work_in = WorkIn::kGraphArena});
+  if (shows(2)) {
+    const bool is_new = schedule_cache_counts().misses != misses;
+    show_schedule(imported.sink, *schedule, is_new, now_ns() - begin);
+  }
+  return schedule;
 }
 
 namespace {

@@ -41,6 +41,8 @@ class Device {
   virtual std::shared_ptr<Program> compile(UOp ast, std::string_view name) = 0;
   // Called when the device is found by its name: begins what takes long and will be needed.
   virtual void start() {}
+  // What runs its kernels, for people.
+  virtual std::string description() const { return {}; }
   // How many threads it is worth to compile with.
   virtual size_t compile_threads() const { return 1; }
 

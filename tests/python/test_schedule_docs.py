@@ -1,7 +1,8 @@
-"""docs/walk.md is what weft_walk prints; the programs of docs/versions.md run."""
+"""docs/walk.md is what weft_walk prints; the programs of docs/versions.md and docs/codegen.md run."""
 
 from __future__ import annotations
 
+import doctest
 import os
 import pathlib
 import re
@@ -22,6 +23,12 @@ def test_walk_is_up_to_date() -> None:
     if os.environ.get("WEFT_UPDATE_DOCS"):
         path.write_text(printed)
     assert path.read_text() == printed
+
+
+def test_the_example_of_codegen() -> None:
+    text = (ROOT / "docs/codegen.md").read_text()
+    test = doctest.DocTestParser().get_doctest(text, {}, "codegen.md", None, 0)
+    assert test.examples and doctest.DocTestRunner(verbose=False).run(test).failed == 0
 
 
 def test_versions_has_programs() -> None:
