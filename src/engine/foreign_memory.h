@@ -37,7 +37,8 @@ class WriteThrough {
   Storage& storage_;
   Ref<Value> before_;  // null: nobody else sees the memory
 };
-// The same for a storage that had this version before. Not while a function is captured.
+// The same for a storage that had this version before, on such memory. Not while a function is
+// captured.
 void write_through(Storage& storage, const Ref<Value>& before);
 
 }  // namespace weft

@@ -64,7 +64,7 @@ void replace_proxies(JitWatch& watch, std::vector<Tensor>& outputs) {
 
 void write_through(JitWatch& watch) {
   for (const JitWatch::Bound& b : watch.bound()) {
-    if (b.is_written) write_through(*b.storage, b.before);
+    if (b.is_written && b.memory->is_seen_outside()) write_through(*b.storage, b.before);
   }
 }
 
@@ -262,9 +262,11 @@ class Replay {
       Ref<Buffer>& memory = memory_[input.binding];
       memory = Buffer::make_part(memory, size_t(view.offset) * width, size_t(view.numel()) * width);
     }
+    seen_outside_.resize(storages_.size());
     for (size_t i = 0; i < storages_.size(); i++) {
-      if (!recipe_.bindings[i].is_overwritten) continue;
       Ref<Buffer>& memory = memory_[i];
+      seen_outside_[i] = memory->is_seen_outside();
+      if (!recipe_.bindings[i].is_overwritten) continue;
       const bool is_own = versions_[i] && versions_[i]->owners() == 1 && memory->owners() == 2 &&
                           !memory->is_borrowed();
       if (is_own) {
@@ -294,7 +296,7 @@ class Replay {
         WriteThrough through(*storages_[i]);
         storages_[i]->write(part_of(i), results_[b.result]);
         through.finish();
-      } else {
+      } else if (seen_outside_[i]) {
         write_through(*storages_[i], versions_[i]);
       }
     }
@@ -325,6 +327,7 @@ class Replay {
   std::vector<Ref<Storage>> made_;
   std::vector<Ref<Buffer>> memory_;
   std::vector<size_t> overwritten_;  // in place
+  std::vector<bool> seen_outside_;
 };
 
 }  // namespace
