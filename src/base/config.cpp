@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -67,6 +68,15 @@ Config config_from_environment() {
   config.library_path = read_text("LD_LIBRARY_PATH", {});
   config.temp_dir = read_text("TMPDIR", config.temp_dir);
   return config;
+}
+
+EnvironmentDefault::EnvironmentDefault(const char* name, const char* value, const char* unless) {
+  if (std::getenv(name) != nullptr || std::getenv(unless) != nullptr) return;
+  if (setenv(name, value, 0) == 0) name_ = name;
+}
+
+EnvironmentDefault::~EnvironmentDefault() {
+  if (name_ != nullptr) unsetenv(name_);
 }
 
 Config& config() {

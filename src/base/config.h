@@ -35,6 +35,19 @@ struct Config {
 // Read from the environment at first use; a value that is no number is an error that names it.
 Config& config();
 
+// A variable of the environment, where it and `unless` are not set, for the time of the object: for
+// libraries that read it while they are loaded.
+class EnvironmentDefault {
+ public:
+  EnvironmentDefault(const char* name, const char* value, const char* unless);
+  EnvironmentDefault(const EnvironmentDefault&) = delete;
+  EnvironmentDefault& operator=(const EnvironmentDefault&) = delete;
+  ~EnvironmentDefault();
+
+ private:
+  const char* name_ = nullptr;  // null: it was left alone
+};
+
 // What the environment says now, for tests.
 Config config_from_environment();
 

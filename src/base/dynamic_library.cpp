@@ -1,6 +1,8 @@
 // dlopen, and where libraries lie.
 #include "base/dynamic_library.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -4,6 +4,7 @@
 // subnormal in the narrow format are rounded by adding a number whose last place is theirs. Up: the
 // bits moved to their place and the exponent corrected by a multiplication, which is exact.
 // Integers go through a float that holds them, or all of them that rounding can tell apart.
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -186,9 +187,9 @@ constexpr RuleTable kTables[] = {
 
 }  // namespace
 
-UOp widened(const Decomposition& d, UOp x) {
-  const DType type = like(x.dtype(), dtypes::float32);
-  return d.can_cast(x.dtype(), type) ? cast(x, type) : raised(x, type, Nans::kAny);
+UOp widened(const Decomposition& d, UOp narrow) {
+  const DType type = like(narrow.dtype(), dtypes::float32);
+  return d.can_cast(narrow.dtype(), type) ? cast(narrow, type) : raised(narrow, type, Nans::kAny);
 }
 
 std::span<const RuleTable> conversion_tables() { return kTables; }

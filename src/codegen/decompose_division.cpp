@@ -76,12 +76,19 @@ UOp short_signed_quotient(Op op, UOp n, Interval range, uint64_t c) {
   return floors(op) ? bit_xor(q, mask) : bit_xor(q, mask) - mask;
 }
 
+// The target's own division by a constant is shorter without signs.
+UOp unsigned_quotient(UOp n, uint64_t c) {
+  const UOp bits = bitcast(n, unsigned_of(n.dtype()));
+  return bitcast(binary(Op::CDIV, bits, bits_like(bits, c)), n.dtype());
+}
+
 UOp quotient_by_constant(Op op, UOp n, uint64_t c) {
   const Interval range = bounds(n);
   if (range.lo < 0) return short_signed_quotient(op, n, range, c);
   // A bound that a uint64 may pass is none.
   const bool has_end = n.dtype().bits() < 64 || range.hi != Interval::kHigh;
-  return short_quotient(n, has_end ? uint64_t(range.hi) : ~uint64_t(0), c);
+  const UOp q = short_quotient(n, has_end ? uint64_t(range.hi) : ~uint64_t(0), c);
+  return q || n.dtype().is_unsigned() ? q : unsigned_quotient(n, c);
 }
 
 UOp divide_by_constant(Match& m) {
@@ -100,12 +107,9 @@ UOp divide_by_constant(Match& m) {
 // ------------------------------------------------------------------------ from rounded towards
 // zero
 
-// A signed n by a constant c > 0, by unsigned division.
 UOp floor_by_constant(UOp n, UOp c) {
-  const DType type = unsigned_of(n.dtype());
   const UOp mask = sign_mask(n);
-  const UOp q = binary(Op::CDIV, bitcast(bit_xor(n, mask), type), bitcast(c, type));
-  return bit_xor(bitcast(q, n.dtype()), mask);
+  return bit_xor(unsigned_quotient(bit_xor(n, mask), c.bits()), mask);
 }
 
 // One less than rounded towards zero where a remainder is left whose sign is not the divisor's.

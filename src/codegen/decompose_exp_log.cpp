@@ -6,7 +6,6 @@
 //
 // Rounding to an integer is the addition of a number so large that its last place is 1. 2^n is two
 // factors, each a normal number, so that results that overflow or are subnormal round once.
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -155,7 +154,7 @@ UOp log2_32(Match& m) {
   const auto [e, f] = split32(m[x]);
   const UOp square = f * f;
   const UOp low = multiply_add(d, f, number(f, 0x1.4ae0c0p-26), square * horner(d, f, kLog2In32));
-  return with_special_values(m[x], e + multiply_add(d, f, number(f, 0x1.715476p+0), low));
+  return with_special_values(m[x], e + multiply_add_once(d, f, number(f, 0x1.715476p+0), low));
 }
 
 // With s = f / (2 + f), z = s^2:   log(1 + f) = 2 s + s R(z)

@@ -1,7 +1,6 @@
 // RECIP, NEG, rounding to integers, MAX, MIN and MULACC of floats, in plain arithmetic.
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <span>
 
 #include "codegen/decompose_rules.h"

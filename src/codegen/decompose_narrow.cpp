@@ -1,6 +1,7 @@
 // Arithmetic on narrow floats (float16, bfloat16, fp8) in float32, rounded back after every op.
 // float32 has more than twice their precision: rounding + - * / and the square root a second time
 // gives what rounding once would.
+#include <cstdint>
 #include <span>
 #include <vector>
 

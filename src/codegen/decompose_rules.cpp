@@ -1,6 +1,7 @@
 // What the rule tables of decompose build with.
 #include "codegen/decompose_rules.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <span>
@@ -69,6 +70,14 @@ UOp with_sign(UOp x, UOp sign) {
 
 UOp multiply_add(const Decomposition& d, UOp x, UOp y, UOp z) {
   return d.can(Op::MULACC, x.dtype()) ? mulacc(x, y, z) : x * y + z;
+}
+
+UOp multiply_add_once(const Decomposition& d, UOp x, UOp y, UOp z) {
+  if (d.can(Op::MULACC, x.dtype()) || x.dtype().scalar != Scalar::kFloat32) {
+    return multiply_add(d, x, y, z);
+  }
+  const DType wide = like(x.dtype(), dtypes::float64);
+  return cast(cast(x, wide) * cast(y, wide) + cast(z, wide), x.dtype());
 }
 
 UOp horner(const Decomposition& d, UOp x, std::span<const double> coefficients) {

@@ -60,6 +60,9 @@ UOp bit_xor(UOp x, UOp y);
 UOp magnitude(UOp x);            // of a float: its bits without the sign, as a signed int
 UOp with_sign(UOp x, UOp sign);  // x, not negative, with the sign bit of another float
 UOp multiply_add(const Decomposition& d, UOp x, UOp y, UOp z);  // fused where the target can
+// The same with one rounding, or as good as one: where it cannot be fused, float32 goes through
+// float64.
+UOp multiply_add_once(const Decomposition& d, UOp x, UOp y, UOp z);
 UOp horner(const Decomposition& d, UOp x, std::span<const double> coefficients);  // c0 + c1 x + ...
 UOp any_lane(UOp condition);  // one bool: whether it holds in any lane
 
@@ -67,7 +70,7 @@ UOp any_lane(UOp condition);  // one bool: whether it holds in any lane
 // gate.
 UOp unless(Decomposition& d, UOp value, UOp gate, UOp otherwise);
 
-// x of a narrow float dtype as float32, NaNs with any payload.
-UOp widened(const Decomposition& d, UOp x);
+// A narrow float as float32, NaNs with any payload.
+UOp widened(const Decomposition& d, UOp narrow);
 
 }  // namespace weft

@@ -41,18 +41,17 @@ constexpr double kPartsOfPi[] = {0x1.921fb54p+1, 0x1.10b46118p-29, 0x1.313198ap-
 // Arguments above are large: the bits of 2^17 and of 2^22.
 constexpr uint64_t kLimit32 = 0x48000000, kLimit64 = 0x4150000000000000;
 
-bool is_float32(UOp x) { return x.dtype().scalar == Scalar::kFloat32; }
+bool is_float32(DType type) { return type.scalar == Scalar::kFloat32; }
 
-// sin r, negated where the last bit of n is set. The first term of P, which counts most, is rounded
-// once with the sum of the others; r = -0 gives -0.
-UOp sine_of(const Decomposition& d, UOp r, UOp n) {
-  const auto p = is_float32(r) ? std::span<const double>(kSine32) : kSine64;
+// sin r as `type`, negated where the last bit of n is set; r may be wider. The first term of P,
+// which counts most, is rounded once with the sum of the others; r = -0 gives -0.
+UOp sine_of(const Decomposition& d, UOp r, UOp n, DType type) {
+  const auto p = is_float32(type) ? std::span<const double>(kSine32) : kSine64;
   const UOp square = r * r;
   const UOp others = square * square * horner(d, square, p.subspan(1));
   const UOp factor = multiply_add(d, square, number(r, p[0]), others);
-  const UOp bits = bitcast(multiply_add(d, r, factor, r), signed_of(r.dtype()));
-  const UOp sign = shift_left(cast(n, bits.dtype()), r.dtype().bits() - 1);
-  return bitcast(bit_xor(bits, sign), r.dtype());
+  const UOp bits = bitcast(cast(multiply_add(d, r, factor, r), type), signed_of(type));
+  return bitcast(bit_xor(bits, shift_left(cast(n, bits.dtype()), type.bits() - 1)), type);
 }
 
 struct Reduced {
@@ -77,24 +76,26 @@ Reduced reduce(const Decomposition& d, UOp x, Op function, double rounder,
   return {r, function == Op::SIN ? n : n + bits_like(n, 1)};
 }
 
-UOp without_large(const Decomposition& d, UOp x, Op function) {
-  const DType wide = like(x.dtype(), dtypes::float64);
-  if (is_float32(x) && d.can(Op::MULACC, x.dtype())) {
+// float32 without a fused multiply-add in float64.
+UOp of_small(const Decomposition& d, UOp x, Op function) {
+  const DType type = x.dtype(), wide = like(type, dtypes::float64);
+  const bool fused = d.can(Op::MULACC, type);
+  if (is_float32(type) && fused) {
     const Reduced a = reduce(d, x, function, 0x1.8p+23, kFusedPi32);
-    return sine_of(d, a.r, a.n);
+    return sine_of(d, a.r, a.n, type);
   }
-  const bool fused = d.can(Op::MULACC, wide);
-  const Reduced a = reduce(d, cast(x, wide), function, 0x1.8p+52,
-                           fused ? std::span<const double>(kFusedPi64) : kPartsOfPi);
-  return sine_of(d, cast(a.r, x.dtype()), a.n);
+  const auto parts_of_pi = fused ? std::span<const double>(kFusedPi64) : kPartsOfPi;
+  const Reduced a = reduce(d, cast(x, wide), function, 0x1.8p+52, parts_of_pi);
+  return sine_of(d, a.r, a.n, type);
 }
 
-// Of large numbers; infinities give NaN.
+// Infinities give NaN.
 UOp of_large(const Decomposition& d, UOp x, Op function) {
-  const Turns turns = is_float32(x) ? turns32(x) : turns64(x);
+  const Turns turns = is_float32(x.dtype()) ? turns32(x) : turns64(x);
   const Turns from = function == Op::SIN ? turns : quarter_turn_on(turns);
-  const UOp r = cast(half_turn(from) * number(half_turn(from), kPi), x.dtype()) + (x - x);
-  return sine_of(d, r, half_turns(from));
+  const UOp f = half_turn(from);
+  const UOp r = f * number(f, kPi) + cast(x - x, f.dtype());
+  return sine_of(d, r, half_turns(from), x.dtype());
 }
 
 UOp sine(Match& m) {
@@ -102,8 +103,8 @@ UOp sine(Match& m) {
   const UOp in = m[x];
   const Op function = m.root().op();
   const UOp size = magnitude(in);
-  const UOp is_large = bits_like(size, is_float32(in) ? kLimit32 : kLimit64) < size;
-  return unless(d, without_large(d, in, function), is_large, of_large(d, in, function));
+  const UOp is_large = bits_like(size, is_float32(in.dtype()) ? kLimit32 : kLimit64) < size;
+  return unless(d, of_small(d, in, function), is_large, of_large(d, in, function));
 }
 
 // clang-format off

@@ -36,6 +36,7 @@ constexpr uint64_t word_after(int zeros, size_t i) {
 std::vector<UOp> window(UOp place, int zeros, size_t count, int index_bits) {
   const size_t first = (size_t(1) << index_bits) + count;
   std::vector<UOp> words;
+  words.reserve(first);
   for (size_t i = 0; i < first; i++) words.push_back(bits_like(place, word_after(zeros, i)));
   for (int b = index_bits - 1; b >= 0;
        b--) {  // halves of the table, by each bit of the word number
@@ -46,6 +47,7 @@ std::vector<UOp> window(UOp place, int zeros, size_t count, int index_bits) {
   }
   const UOp by = place & bits_like(place, 63), rest = bits_like(place, 64) - by;
   std::vector<UOp> out;
+  out.reserve(count);
   for (size_t i = 0; i < count; i++) {
     out.push_back(binary(Op::SHL, words[i], by) | binary(Op::SHR, words[i + 1], rest));
   }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <memory>
 #include <string_view>
@@ -13,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/node.h"
 #include "runtime/device.h"
 #include "runtime/kernel_flops.h"
 #include "schedule/schedule.h"
@@ -36,9 +36,13 @@ class Preparation {
     std::vector<std::thread> helpers;
     const size_t threads = std::min(device_.compile_threads(), kernels_.size());
     helpers.reserve(threads);
-    try {
-      while (helpers.size() + 1 < threads) helpers.emplace_back([this] { work(); });
-    } catch (const std::system_error&) {  // no more threads: those that there are do it
+    bool can_start = true;  // when the system has no more threads, those that there are do it
+    while (can_start && helpers.size() + 1 < threads) {
+      try {
+        helpers.emplace_back([this] { work(); });
+      } catch (const std::system_error&) {
+        can_start = false;
+      }
     }
     work();
     for (std::thread& helper : helpers) helper.join();

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <pthread.h>
+
 #include "base/config.h"
 #include "base/ref.h"
 #include "engine/prepare_schedule.h"
@@ -34,6 +36,20 @@ namespace weft {
 
 std::mutex& realize_mutex() {
   static std::mutex mutex;
+  // A fork waits for what other threads realise: the child has none of them to finish it.
+  static const int kOnce [[maybe_unused]] = pthread_atfork(
+      [] {
+        mutex.lock();
+        graph_mutex().lock();
+      },
+      [] {
+        graph_mutex().unlock();
+        mutex.unlock();
+      },
+      [] {
+        graph_mutex().unlock();
+        mutex.unlock();
+      });
   return mutex;
 }
 

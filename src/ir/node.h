@@ -69,7 +69,7 @@ class UOp {
   // The one write, in the form that its target asks for:
   //   a view of a tensor's version   STORE(view, value), void; value has the view's shape and dtype
   //   a pointer from INDEX           STORE(pointer, value, gate?), void
-  //   a register                     STORE(register, value), the register's dtype
+  //   a register                     STORE(register, value, gate?), the register's dtype
   // Throws DTypeError or ShapeError when the value does not fit, SpecError when this is no target.
   UOp assign(UOp value) const;
   UOp assign(UOp value, UOp gate) const;

@@ -44,17 +44,17 @@ bool is_exact_in_any_order(UOp ast) {
 OptList random_opts(UOp ast, fuzz::Choices& choices) {
   constexpr std::array amounts = {1, 2, 3, 4, 5, 7, 8, 16};
   OptList opts;
-  UOp at = gate_loads(ast);
+  UOp at = mark_parallel_loops(gate_loads(ast));
   for (size_t tries = choices.below(8); tries > 0; tries--) {
     const Opt opt{OptKind(choices.below(8)), int64_t(choices.below(6)),
                   choices.one_in(5) ? int64_t(choices.below(6)) : amounts[choices.below(amounts.size())]};
     if (!why_not(at, opt).empty()) continue;
-    if (opt.kind != OptKind::kStage && is_reduction(at, range_by_id(at, opt.axis)) &&
+    if (opt.kind != OptKind::kStage && range_by_id(at, opt.axis).axis() == AxisType::kReduce &&
         !is_exact_in_any_order(ast)) {
       continue;
     }
     opts.push_back(opt);
-    at = apply_opts(at, {&opt, 1});
+    at = apply_opt(at, opt);
     verify(at, Stage::kKernel);
   }
   return opts;

@@ -219,7 +219,7 @@ TEST_P(Decompose, KeepsEveryOpOnEveryDType) {
       const DType result = yields_bool(op) ? dtypes::bool_ : type;
       const std::vector<DType> operands(info(op).least_sources, type);
       for (const uint16_t lanes : {1, 4, 16}) {
-        const int64_t count = 4000 / lanes;
+        const int64_t count = 1200 / lanes;
         check(elementwise(op, operands, result, lanes, count), target, op, lanes, count);
         if (HasFatalFailure()) return;
       }
@@ -233,7 +233,7 @@ TEST_P(Decompose, KeepsEveryCast) {
     for (const DType to : all_dtypes()) {
       if (from == to) continue;
       for (const uint16_t lanes : {1, 4}) {
-        const int64_t count = 6000 / lanes;
+        const int64_t count = 2400 / lanes;
         check(elementwise(Op::CAST, {from}, to, lanes, count), target, Op::CAST, lanes, count);
         if (HasFatalFailure()) return;
       }

@@ -1,15 +1,16 @@
 // What is kept on disk: whole or not at all, bounded, and never in the way.
 #include "runtime/kernel_cache.h"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <ios>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -180,9 +181,9 @@ TEST_F(KernelCacheTest, does_not_run_what_everyone_may_write) {
 
 // Processes that put and get the same few keys, with eviction going on: every answer is right.
 TEST_F(KernelCacheTest, serves_many_processes) {
-  std::vector<pid_t> children;
+  std::vector<int> children;
   for (uint64_t child = 0; child < 4; child++) {
-    const pid_t pid = fork();
+    const int pid = fork();
     if (pid == 0) {
       KernelCache cache(folder_, 40000);
       bool is_right = true;
@@ -197,7 +198,7 @@ TEST_F(KernelCacheTest, serves_many_processes) {
     }
     children.push_back(pid);
   }
-  for (const pid_t pid : children) {
+  for (const int pid : children) {
     int status = 0;
     waitpid(pid, &status, 0);
     EXPECT_EQ(status, 0);

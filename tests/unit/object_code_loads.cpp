@@ -1,9 +1,7 @@
 // Object code of both compilers runs where it is loaded, with constants, data and calls of its own.
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -31,7 +29,7 @@ TEST(ObjectCode, of_llvm) {
 // outside: each needs other relocations.
 TEST(ObjectCode, of_c_with_every_kind_of_section) {
   if (!has_c_compiler()) GTEST_SKIP() << "no C compiler";
-  constexpr const char* kSource = R"(
+  const char* source = R"(
 void* memcpy(void*, const void*, unsigned long);
 static const long table[4] = {1, 2, 3, 5};
 static const long other[4] = {10, 20, 30, 50};
@@ -46,7 +44,7 @@ long kernel(long n) {
   return helper(n) + seen[n] + copy[8] + (long)__builtin_fma((double)n, 2.0, 1.0);
 }
 )";
-  const ObjectCode code(compile_c(kSource, "sections"));
+  const ObjectCode code(compile_c(source, "sections"));
   auto* kernel = reinterpret_cast<long (*)(long)>(code.function("kernel"));
   ASSERT_NE(kernel, nullptr);
   EXPECT_EQ(kernel(32), 32 * 7 + 1 + 1 + 2 + 65);

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -102,7 +101,7 @@ TEST(ParallelFor, serves_threads_at_once) {
 TEST(ParallelFor, is_serial_in_a_child) {
   const test::Setting limit(config().threads, 2);
   expect_covered(1000);  // the runtime has threads now
-  const pid_t pid = fork();
+  const int pid = fork();
   if (pid == 0) {
     Seen seen(1000);
     parallel_for(1000, &Seen::body, &seen);

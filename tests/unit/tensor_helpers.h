@@ -31,7 +31,7 @@ inline Tensor counted(Ints shape) {
 template <class T>
 class Setting {
  public:
-  Setting(T& member, T value) : member_(member), before_(std::exchange(member, value)) {}
+  Setting(T& member, T value) : member_(member), before_(std::exchange(member, std::move(value))) {}
   Setting(const Setting&) = delete;
   Setting& operator=(const Setting&) = delete;
   ~Setting() { member_ = before_; }

@@ -24,7 +24,7 @@ namespace weft {
 namespace {
 
 bool is_cut_into_loops(AxisType axis) {
-  return axis == AxisType::kLoop || axis == AxisType::kReduce;
+  return axis == AxisType::kLoop || axis == AxisType::kGlobal || axis == AxisType::kReduce;
 }
 
 // A node that would stand in two lane ranges.
@@ -49,20 +49,25 @@ bool has_several_loops(UOp sink, UOp range) {
   const std::vector<UOp> closers = closers_of(sink, range);
   return std::ranges::any_of(closers, [&](UOp closer) {
     const std::vector<UOp> below = toposort(closer.src(0));
-    return std::ranges::any_of(below, [&](UOp n) { return n.is(Op::END) && std::ranges::find(closers, n) != closers.end(); });
+    return std::ranges::any_of(below, [&](UOp n) {
+      return n.is(Op::END) && std::ranges::find(closers, n) != closers.end();
+    });
   });
 }
 
 std::string why_not_thread(UOp sink, UOp range, int64_t amount) {
   if (amount < 0) return "the amount is negative";
-  if (bounds(range.src(0)).hi <= std::max<int64_t>(amount, 1)) return "one thread would do all of it";
+  if (bounds(range.src(0)).hi <= std::max<int64_t>(amount, 1))
+    return "one thread would do all of it";
   const std::vector<UOp> order = toposort(sink);
-  if (std::ranges::any_of(order, [](UOp n) { return n.is(Op::RANGE) && n.axis() == AxisType::kThread; })) {
+  if (std::ranges::any_of(order,
+                          [](UOp n) { return n.is(Op::RANGE) && n.axis() == AxisType::kThread; })) {
     return "there is a loop over threads already";
   }
   for (UOp effect : sink.srcs()) {
     const auto listed = effect.srcs().subspan(effect.is(Op::END) ? 1 : effect.src_count());
-    if (std::ranges::find(listed, range) == listed.end()) return "not all of the kernel is in this loop";
+    if (std::ranges::find(listed, range) == listed.end())
+      return "not all of the kernel is in this loop";
   }
   if (!ranges_of(range).empty() && ranges_of(range).size() > 1) return "its size depends on a loop";
   return has_several_loops(sink, range) ? "one loop of it waits for another" : "";
@@ -72,13 +77,17 @@ std::string why_not_stage(UOp sink, const Opt& opt) {
   const UOp range = range_by_id(sink, opt.amount);
   if (!range) return fmt::format("there is no loop {}", opt.amount);
   for (UOp n : toposort(sink)) {
-    if (n.is(Op::STORE) && !is_register(n.src(0)) && place_of(n.src(0)).base.is(Op::DEFINE_GLOBAL) &&
+    if (n.is(Op::STORE) && !is_register(n.src(0)) &&
+        place_of(n.src(0)).base.is(Op::DEFINE_GLOBAL) &&
         place_of(n.src(0)).base.number() == opt.axis) {
       return "the kernel writes this argument";
     }
   }
-  if (range.axis() == AxisType::kLane || range.axis() == AxisType::kUpcast) return "the range is no loop";
-  return loads_to_stage(sink, opt.axis, range).empty() ? "no read of it is in loops of constant size inside of this one" : "";
+  if (range.axis() == AxisType::kLane || range.axis() == AxisType::kUpcast)
+    return "the range is no loop";
+  return loads_to_stage(sink, opt.axis, range).empty()
+             ? "no read of it is in loops of constant size inside of this one"
+             : "";
 }
 
 }  // namespace
@@ -87,10 +96,13 @@ std::string why_not(UOp sink, const Opt& opt) {
   if (opt.kind == OptKind::kStage) return why_not_stage(sink, opt);
   const UOp range = range_by_id(sink, opt.axis);
   if (!range) return fmt::format("there is no loop {}", opt.axis);
-  if (!is_cut_into_loops(range.axis())) return fmt::format("the range is of axis type {}", name_of(range.axis()));
-  const bool is_reduce = is_reduction(sink, range), is_free = is_parallel(sink, range);
+  if (!is_cut_into_loops(range.axis()))
+    return fmt::format("the range is of axis type {}", name_of(range.axis()));
+  const bool is_reduce = range.axis() == AxisType::kReduce,
+             is_free = range.axis() == AxisType::kGlobal;
   if (!is_reduce && !is_free) return "its iterations depend on their order";
-  if (opt.kind == OptKind::kThread) return is_free ? why_not_thread(sink, range, opt.amount) : "it is a reduction";
+  if (opt.kind == OptKind::kThread)
+    return is_free ? why_not_thread(sink, range, opt.amount) : "it is a reduction";
   if (opt.amount < 1) return "the amount is not positive";
   if (opt.kind == OptKind::kPad) return "";
   if (opt.amount > bounds(range.src(0)).hi) return "the loop is shorter than that";
@@ -98,32 +110,37 @@ std::string why_not(UOp sink, const Opt& opt) {
   if (needs_reduce && !is_reduce) return "it is no reduction";
   if (opt.kind == OptKind::kUpcast && !is_free) return "it is a reduction";
   if (opt.amount > 256 && opt.kind != OptKind::kTile) return "the amount is larger than 256";
-  if (opt.kind != OptKind::kTile && fills_local_memory(sink, range)) return "local memory is filled in it";
-  if (opt.kind == OptKind::kVector && meets_lanes(sink, range)) return "what it computes has lanes already";
+  if (opt.kind != OptKind::kTile && fills_local_memory(sink, range))
+    return "local memory is filled in it";
+  if (opt.kind == OptKind::kVector && meets_lanes(sink, range))
+    return "what it computes has lanes already";
   return "";
 }
 
 UOp apply_opts(UOp sink, std::span<const Opt> opts) {
-  for (const Opt& opt : opts) {
-    if (const std::string reason = why_not(sink, opt); !reason.empty()) {
-      throw CompileError(fmt::format("[apply_opts] {} does not apply: {}", print({&opt, 1}), reason));
-    }
-    if (opt.kind == OptKind::kStage) {
-      sink = stage_loads(sink, opt.axis, range_by_id(sink, opt.amount));
-      continue;
-    }
-    const UOp range = range_by_id(sink, opt.axis);
-    const int64_t id = free_range_id(sink);
-    switch (opt.kind) {
-      case OptKind::kTile: sink = split_range(sink, range, {opt.amount, range.axis(), id}); break;
-      case OptKind::kUpcast: sink = split_range(sink, range, {opt.amount, AxisType::kUpcast, id}); break;
-      case OptKind::kVector: sink = split_range(sink, range, {opt.amount, AxisType::kLane, id}); break;
-      case OptKind::kUnroll: sink = split_range(sink, range, {opt.amount, AxisType::kUnroll, id}); break;
-      case OptKind::kGroup: sink = split_range(sink, range, {opt.amount, AxisType::kGroupReduce, id}); break;
-      case OptKind::kThread: sink = make_thread_range(sink, range, opt.amount, id); break;
-      case OptKind::kPad: sink = pad_range(sink, range, opt.amount); break;
-      case OptKind::kStage: break;
-    }
+  sink = mark_parallel_loops(sink);
+  for (const Opt& opt : opts) sink = apply_opt(sink, opt);
+  return sink;
+}
+
+UOp apply_opt(UOp sink, const Opt& opt) {
+  if (const std::string reason = why_not(sink, opt); !reason.empty()) {
+    throw CompileError(fmt::format("[apply_opts] {} does not apply: {}", print({&opt, 1}), reason));
+  }
+  if (opt.kind == OptKind::kStage) {
+    return stage_loads(sink, opt.axis, range_by_id(sink, opt.amount));
+  }
+  const UOp range = range_by_id(sink, opt.axis);
+  const int64_t id = free_range_id(sink);
+  switch (opt.kind) {
+    case OptKind::kTile: return split_range(sink, range, {opt.amount, range.axis(), id});
+    case OptKind::kUpcast: return split_range(sink, range, {opt.amount, AxisType::kUpcast, id});
+    case OptKind::kVector: return split_range(sink, range, {opt.amount, AxisType::kLane, id});
+    case OptKind::kUnroll: return split_range(sink, range, {opt.amount, AxisType::kUnroll, id});
+    case OptKind::kGroup: return split_range(sink, range, {opt.amount, AxisType::kGroupReduce, id});
+    case OptKind::kThread: return make_thread_range(sink, range, opt.amount, id);
+    case OptKind::kPad: return pad_range(sink, range, opt.amount);
+    case OptKind::kStage: break;
   }
   return sink;
 }

@@ -1,12 +1,303 @@
-// Optimisations by rules of thumb.
+// First the shape of the kernel decides: a contraction gets a tile of registers and packed panels,
+// a transposition tiles for the cache, all others vectors where memory is read in order. Each step
+// is tried on the kernel as the steps before have left it.
 #include "codegen/opt/choose_opts.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "codegen/opt/loops.h"
 #include "codegen/opt/opt.h"
 #include "codegen/target.h"
+#include "ir/arena.h"
+#include "ir/bounds.h"
+#include "ir/dtype.h"
 #include "ir/node.h"
+#include "ir/op.h"
+#include "ir/place.h"
+#include "ir/scope.h"
+#include "ir/walk.h"
 
 namespace weft {
+namespace {
 
-OptList choose_opts(UOp, const Target&) { return {}; }
+constexpr int64_t kTileRows = 6, kTileVectors = 4;  // of a contraction, in registers
+constexpr int64_t kCacheTile = 32;                  // of a transposition, elements on each axis
+constexpr int64_t kGroups = 4;                      // accumulators that hide an addition's latency
+constexpr int64_t kCopyNodes = 160;                 // nodes of a body that are worth copying
+constexpr int64_t kThreadWork = 1 << 15;            // operations that are worth a thread
+
+bool is_access(UOp n) { return n.is(Op::LOAD) || (n.is(Op::STORE) && !is_register(n.src(0))); }
+
+int64_t most_places(UOp range) { return bounds(range.src(0)).hi; }
+
+// The bytes of a value as it is computed: narrow floats are computed in float32.
+size_t computed_bytes(DType type) {
+  const size_t bytes = size_t(type.item_bytes());
+  return type.is_float() ? std::max<size_t>(bytes, 4) : bytes;
+}
+
+// REDUCE(ADD, a * b) where a knows nothing of `columns` and b nothing of `rows`.
+struct Contraction {
+  UOp rows, columns;
+  int64_t rows_argument, panel;  // that a reads, and b
+};
+
+class Chooser {
+ public:
+  Chooser(UOp sink, const Target& target) : sink_(mark_parallel_loops(sink)), target_(target) {
+    look();
+  }
+
+  OptList run() {
+    if (parallel_.empty() && reductions_.empty()) return {};
+    if (const std::optional<Contraction> c = find_contraction()) {
+      tile_contraction(*c);
+    } else if (target_.vector_bytes > 0) {
+      const UOp along = best_vector_range();
+      if (!along || !tile_transposition(along)) {
+        thread(along);
+        if (along) vectorize_loop(along.range_id());
+      }
+      vectorize_reductions();
+    }
+    thread({});
+    return opts_;
+  }
+
+ private:
+  // ---- the kernel as it is
+
+  void look() {
+    order_ = toposort(sink_);
+    accesses_.clear();
+    parallel_.clear();
+    reductions_.clear();
+    for (UOp n : order_) {
+      if (is_access(n)) accesses_.push_back(n);
+      if (!n.is(Op::RANGE)) continue;
+      if (n.axis() == AxisType::kGlobal) parallel_.push_back(n);
+      if (n.axis() == AxisType::kReduce) reductions_.push_back(n);
+    }
+  }
+
+  bool attempt(OptKind kind, int64_t axis, int64_t amount) {
+    const Opt opt{kind, axis, amount};
+    if (!why_not(sink_, opt).empty()) return false;
+    sink_ = apply_opt(sink_, opt);
+    opts_.push_back(opt);
+    look();
+    return true;
+  }
+
+  UOp range(int64_t id) const { return range_by_id(sink_, id); }
+
+  int64_t lanes_in(UOp of) const {
+    size_t bytes = 1;
+    for (UOp n : order_) {
+      const DType type = n.dtype();
+      if (type.is_pointer() || type.is_void() || type.is_index() || !is_in_scope(of, n)) continue;
+      bytes = std::max(bytes, computed_bytes(type));
+    }
+    return int64_t(target_.vector_bytes / bytes);
+  }
+
+  int64_t nodes_in(UOp of) const {
+    return std::ranges::count_if(order_, [&](UOp n) {
+      return is_in_scope(of, n) && !n.dtype().is_index() && !n.dtype().is_pointer();
+    });
+  }
+
+  // How often the innermost body runs, at most.
+  double work() const {
+    double most = 0;
+    for (UOp n : order_) most = std::max(most, places_of(n));
+    return most;
+  }
+  static double places_of(UOp n) {
+    double places = 1;
+    for (UOp r : ranges_of(n)) places *= double(most_places(r));
+    return places;
+  }
+
+  // ---- contractions
+
+  static bool depends(UOp n, UOp range) { return is_in_scope(range, n); }
+
+  // The one LOAD that a factor is made of; none when it reads several.
+  static UOp only_load(UOp factor) {
+    UOp found;
+    for (UOp n : toposort(factor)) {
+      if (!n.is(Op::LOAD)) continue;
+      if (found) return {};
+      found = n;
+    }
+    return found;
+  }
+
+  std::optional<Contraction> find_contraction() const {
+    for (UOp n : order_) {
+      if (!n.is(Op::REDUCE) || n.arg_op() != Op::ADD || !n.src(0).is(Op::MUL) ||
+          !n.dtype().is_float())
+        continue;
+      for (const auto& [a, b] : {std::pair(n.src(0).src(0), n.src(0).src(1)),
+                                 std::pair(n.src(0).src(1), n.src(0).src(0))}) {
+        if (const std::optional<Contraction> c = as_contraction(n, a, b)) return c;
+      }
+    }
+    return {};
+  }
+
+  std::optional<Contraction> as_contraction(UOp reduce, UOp a, UOp b) const {
+    const UOp read = only_load(b), other = only_load(a);
+    if (!read || !other) return {};
+    const int64_t lanes = int64_t(target_.vector_bytes / computed_bytes(reduce.dtype()));
+    Contraction out{
+        {}, {}, place_of(other.src(0)).base.number(), place_of(read.src(0)).base.number()};
+    for (UOp r : parallel_) {
+      const bool in_a = depends(a, r), in_b = depends(b, r);
+      if (in_b && !in_a && step_of(read, r) == 1 && most_places(r) >= lanes) out.columns = r;
+      if (in_a && !in_b && (!out.rows || most_places(r) > most_places(out.rows))) out.rows = r;
+    }
+    if (!out.columns || !out.rows || most_places(out.rows) < 2) return {};
+    return out;
+  }
+
+  void tile_contraction(const Contraction& c) {
+    const int64_t lanes = lanes_in(c.columns), columns = c.columns.range_id(),
+                  rows = c.rows.range_id();
+    const int64_t wide = most_places(c.columns), high = most_places(c.rows);
+    const bool is_constant = c.columns.src(0).is_const() && c.rows.src(0).is_const();
+    const int64_t width = wide >= kTileVectors * lanes ? kTileVectors * lanes : lanes;
+    if (is_constant && wide % width != 0 && wide > 2 * width)
+      attempt(OptKind::kPad, columns, width);
+    int64_t inner_rows = rows;
+    if (const int64_t next = free_range_id(sink_);
+        is_constant && attempt(OptKind::kTile, rows, high)) {
+      inner_rows = next;  // all of it, inside of the columns
+    }
+    attempt(OptKind::kVector, columns, lanes);
+    if (width > lanes) attempt(OptKind::kUpcast, columns, kTileVectors);
+    attempt(OptKind::kUpcast, inner_rows, std::min(high, kTileRows));
+    thread({});
+    if (!is_constant || high < 4 * kTileRows) return;
+    attempt(OptKind::kStage, c.panel, columns);
+    const int64_t fill = free_range_id(sink_);
+    if (!attempt(OptKind::kStage, c.rows_argument, inner_rows)) return;
+    for (int64_t id = fill; id < fill + 4; id++) {  // the copy, along its rows
+      const UOp r = range(id);
+      if (r && r.axis() == AxisType::kGlobal && order_along(r) > 0 &&
+          attempt(OptKind::kVector, id, lanes))
+        break;
+    }
+  }
+
+  // ---- transpositions
+
+  // One memory is read in order along one loop, another along another one.
+  bool tile_transposition(UOp along) {
+    if (!reductions_.empty()) return false;
+    for (UOp n : accesses_) {
+      if (step_of(n, along) == 1 || step_of(n, along) == 0) continue;
+      for (UOp other : parallel_) {
+        if (other == along || step_of(n, other) != 1) continue;
+        if (most_places(other) < 2 * kCacheTile || most_places(along) < 2 * kCacheTile) continue;
+        const int64_t a = along.range_id(), b = other.range_id();
+        if (!attempt(OptKind::kTile, b, kCacheTile)) return false;
+        attempt(OptKind::kTile, a, kCacheTile);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // ---- vectors
+
+  // Memory that is read and written in order along the loop, less that which is not, each access as
+  // often as it runs.
+  double order_along(UOp r) const {
+    double score = 0;
+    for (UOp n : accesses_) {
+      const std::optional<int64_t> step = step_of(n, r);
+      if (step == 0 || !is_in_scope(r, n)) continue;
+      score += places_of(n) * (step == 1 ? 2 : step == -1 && n.is(Op::LOAD) ? 1 : -1);
+    }
+    return score;
+  }
+
+  UOp best_vector_range() const {
+    UOp best;
+    double most = 0;
+    for (UOp r : parallel_) {
+      if (most_places(r) < 4) continue;
+      const double score = order_along(r);
+      // Of equals, the longer one.
+      if (score > most || (best && score == most && most_places(r) > most_places(best)))
+        best = r, most = score;
+    }
+    return best;
+  }
+
+  void vectorize_loop(int64_t id) {
+    const UOp r = range(id);
+    if (!r) return;
+    int64_t lanes = lanes_in(r);
+    while (lanes > most_places(r)) lanes /= 2;
+    if (lanes < 2 || !attempt(OptKind::kVector, id, lanes)) return;
+    const UOp left = range(id);
+    if (!left) return;
+    const int64_t copies = std::min<int64_t>(4, kCopyNodes / std::max<int64_t>(1, nodes_in(left)));
+    if (copies >= 2 && most_places(left) >= 2 * copies) attempt(OptKind::kUpcast, id, copies);
+  }
+
+  void vectorize_reductions() {
+    std::vector<int64_t> ids;
+    for (UOp r : reductions_) ids.push_back(r.range_id());
+    for (const int64_t id : ids) {
+      const UOp r = range(id);
+      if (!r || order_along(r) <= 0) continue;
+      int64_t lanes = lanes_in(r);
+      while (lanes > most_places(r)) lanes /= 2;
+      if (lanes < 2 || !attempt(OptKind::kVector, id, lanes)) continue;
+      const UOp left = range(id);
+      if (left && most_places(left) >= 2 * kGroups) attempt(OptKind::kGroup, id, kGroups);
+    }
+  }
+
+  // ---- threads
+
+  // The outermost loop that has work for all cores; a loop that will be cut further is given out in
+  // pieces.
+  void thread(UOp along) {
+    if (target_.cores < 2 || work() < double(kThreadWork)) return;
+    const int64_t cores = int64_t(target_.cores);
+    std::vector<UOp> loops;
+    for (UOp n : sink_.srcs()) {
+      if (n.is(Op::END)) loops.assign(n.srcs().begin() + 1, n.srcs().end());
+    }
+    for (UOp r : loops) {
+      if (most_places(r) < cores || r.axis() != AxisType::kGlobal) continue;
+      if (r != along) {
+        if (attempt(OptKind::kThread, r.range_id(), 0)) return;
+        continue;
+      }
+      const int64_t piece = (most_places(r) / (cores * 4) + 1023) / 1024 * 1024;
+      if (attempt(OptKind::kThread, r.range_id(), std::max<int64_t>(piece, 4096))) return;
+    }
+  }
+
+  UOp sink_;
+  const Target& target_;
+  OptList opts_;
+  std::vector<UOp> order_, accesses_, parallel_, reductions_;
+};
+
+}  // namespace
+
+OptList choose_opts(UOp sink, const Target& target) { return Chooser(sink, target).run(); }
 
 }  // namespace weft

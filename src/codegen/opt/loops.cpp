@@ -60,6 +60,39 @@ bool is_injective(UOp index, UOp range) {
   return true;
 }
 
+bool is_parallel(UOp sink, UOp range) {
+  const std::vector<UOp> closers = closers_of(sink, range);
+  if (closers.empty() || !std::ranges::all_of(closers, [](UOp n) { return n.is(Op::END); })) {
+    return false;
+  }
+  std::unordered_map<UOp, UOp> written;  // memory: index
+  std::vector<UOp> inside;
+  for (UOp n : toposort(sink)) {
+    // Registers and local memory live in one iteration, and so do those that are opened in it; one
+    // that comes from outside goes on to the next.
+    if (n.is(Op::AFTER) && is_register(n) && n.src(0).is(Op::DEFINE_REG)) {
+      const auto waits = n.srcs().subspan(1);
+      const bool is_carried =
+          std::ranges::find(waits, range) != waits.end() && std::ranges::any_of(waits, [&](UOp s) {
+            return is_effect(s.op()) && !is_in_scope(range, s);
+          });
+      if (is_carried) return false;
+    }
+    if (is_in_scope(range, n)) inside.push_back(n);
+  }
+  for (UOp n : inside) {
+    if (!is_memory_store(n) || place_of(n.src(0)).base.is(Op::DEFINE_LOCAL)) continue;
+    const auto [at, is_new] = written.emplace(place_of(n.src(0)).base, index_of(n));
+    if (!is_new && at->second != index_of(n)) return false;
+    if (!is_injective(index_of(n), range)) return false;
+  }
+  return std::ranges::all_of(inside, [&](UOp n) {
+    if (!n.is(Op::LOAD)) return true;
+    const auto at = written.find(place_of(n.src(0)).base);
+    return at == written.end() || at->second == index_of(n);
+  });
+}
+
 }  // namespace
 
 UOp range_by_id(UOp sink, int64_t id) {
@@ -87,41 +120,14 @@ std::vector<UOp> closers_of(UOp sink, UOp range) {
   return out;
 }
 
-bool is_reduction(UOp sink, UOp range) {
-  const std::vector<UOp> closers = closers_of(sink, range);
-  return !closers.empty() && std::ranges::all_of(closers, [](UOp n) { return n.is(Op::REDUCE); });
-}
-
-bool is_parallel(UOp sink, UOp range) {
-  const std::vector<UOp> closers = closers_of(sink, range);
-  if (closers.empty() || !std::ranges::all_of(closers, [](UOp n) { return n.is(Op::END); })) {
-    return false;
-  }
-  std::unordered_map<UOp, UOp> written;  // memory: index
-  std::vector<UOp> inside;
+UOp mark_parallel_loops(UOp sink) {
+  std::vector<std::pair<UOp, UOp>> marked;
   for (UOp n : toposort(sink)) {
-    // Registers and local memory live in one iteration, and so do those that are opened in it; one that
-    // comes from outside goes on to the next.
-    if (n.is(Op::AFTER) && is_register(n) && n.src(0).is(Op::DEFINE_REG)) {
-      const auto waits = n.srcs().subspan(1);
-      const bool is_carried =
-          std::ranges::find(waits, range) != waits.end() &&
-          std::ranges::any_of(waits, [&](UOp s) { return is_effect(s.op()) && !is_in_scope(range, s); });
-      if (is_carried) return false;
-    }
-    if (is_in_scope(range, n)) inside.push_back(n);
+    if (!n.is(Op::RANGE) || n.axis() != AxisType::kLoop || !is_parallel(sink, n)) continue;
+    marked.emplace_back(n, sink.arena().make(Op::RANGE, n.dtype(), n.srcs(),
+                                             Arg::range(n.range_id(), AxisType::kGlobal)));
   }
-  for (UOp n : inside) {
-    if (!is_memory_store(n) || place_of(n.src(0)).base.is(Op::DEFINE_LOCAL)) continue;
-    const auto [at, is_new] = written.emplace(place_of(n.src(0)).base, index_of(n));
-    if (!is_new && at->second != index_of(n)) return false;
-    if (!is_injective(index_of(n), range)) return false;
-  }
-  return std::ranges::all_of(inside, [&](UOp n) {
-    if (!n.is(Op::LOAD)) return true;
-    const auto at = written.find(place_of(n.src(0)).base);
-    return at == written.end() || at->second == index_of(n);
-  });
+  return marked.empty() ? sink : substitute(sink, marked);
 }
 
 std::optional<int64_t> step_of(UOp access, UOp range) {

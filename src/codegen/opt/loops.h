@@ -16,15 +16,14 @@ int64_t free_range_id(UOp sink);
 // What closes the range: its ENDs, or its REDUCEs.
 std::vector<UOp> closers_of(UOp sink, UOp range);
 
-// Whether the iterations of the range can be done in any order, or at once: it is closed by ENDs alone,
-// each writes elements of its own, reads of written memory are of the element that the same iteration
-// writes, and no register goes from one to the next. A range that is closed by REDUCEs alone is not
-// parallel, but can be cut.
-bool is_parallel(UOp sink, UOp range);
-bool is_reduction(UOp sink, UOp range);
+// Loops whose iterations can be done in any order, or at once, get the axis type global: those that
+// are closed by ENDs alone, where each iteration writes elements of its own, reads of written
+// memory are of the element that the same iteration writes, and no register goes from one to the
+// next. What a global loop is cut into is parallel, too.
+UOp mark_parallel_loops(UOp sink);
 
-// The distance in memory between two places of the range that follow each other; empty when it is not
-// constant. `access` is a LOAD or a STORE to memory.
+// The distance in memory between two places of the range that follow each other; empty when it is
+// not constant. `access` is a LOAD or a STORE to memory.
 std::optional<int64_t> step_of(UOp access, UOp range);
 
 }  // namespace weft

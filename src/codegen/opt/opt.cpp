@@ -48,7 +48,8 @@ class Reader {
   int64_t number(char end) {
     skip();
     int64_t value = 0;
-    const auto [stop, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
+    const auto [stop, error] =
+        std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
     if (error != std::errc()) fail("a number");
     at_ = size_t(stop - text_.data());
     if (at_ >= text_.size() || text_[at_] != end) fail(fmt::format("'{}'", end));
@@ -56,7 +57,8 @@ class Reader {
     return value;
   }
   [[noreturn]] void fail(std::string_view wanted) const {
-    throw ParseError(fmt::format("[parse_opts] expected {} at position {} of \"{}\"", wanted, at_, text_));
+    throw ParseError(
+        fmt::format("[parse_opts] expected {} at position {} of \"{}\"", wanted, at_, text_));
   }
 
   std::string_view text_;
@@ -68,7 +70,8 @@ class Reader {
 std::string print(std::span<const Opt> opts) {
   std::string out;
   for (const Opt& o : opts) {
-    out += fmt::format("{}{}({}, {})", out.empty() ? "" : " ", kNames[size_t(o.kind)], o.axis, o.amount);
+    out += fmt::format("{}{}({}, {})", out.empty() ? "" : " ", kNames[size_t(o.kind)], o.axis,
+                       o.amount);
   }
   return out;
 }

@@ -15,10 +15,12 @@ enum class OptKind : uint8_t {
   kTile,    // TILE(axis, n): n places of a loop become an inner loop
   kUpcast,  // UPCAST(axis, n): n places are done side by side, in registers of their own
   kVector,  // VECTOR(axis, n): n places are the lanes of a vector
-  kUnroll,  // UNROLL(axis, n): n places of a reduction are taken one after the other, without a loop
+  kUnroll,  // UNROLL(axis, n): n places of a reduction are taken one after the other, without a
+            // loop
   kGroup,   // GROUP(axis, n): a reduction in n parts, combined at the end
   kThread,  // THREAD(axis, n): n places of the outermost loop at a time go to a thread; 0: one
-  kStage,   // STAGE(argument, axis): reads of an argument go through local memory, filled in the loop
+  kStage,   // STAGE(argument, axis): reads of an argument go through local memory, filled in the
+            // loop
   kPad,     // PAD(axis, n): the loop is made longer, to a multiple of n, with gates
 };
 
@@ -43,7 +45,10 @@ OptList parse_opts(std::string_view text);
 // VECTOR and GROUP. Throws CompileError when one does not apply, and says why.
 UOp apply_opts(UOp sink, std::span<const Opt> opts);
 
-// Whether the optimisation applies: what apply_opts would throw, or empty.
+// One optimisation, on a kernel whose parallel loops are marked (loops.h).
+UOp apply_opt(UOp sink, const Opt& opt);
+
+// Whether it applies there: what apply_opt would throw, or empty.
 std::string why_not(UOp sink, const Opt& opt);
 
 }  // namespace weft

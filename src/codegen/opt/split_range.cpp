@@ -36,10 +36,10 @@ UOp with_closers(UOp sink, UOp range, Make&& make) {
   });
 }
 
-// The closer with `to` for the range in its body, and other loops: those in `instead` where the range
-// stood, and `inside` at the end.
-UOp with_loops(UOp closer, UOp range, UOp to, std::span<const UOp> instead, std::span<const UOp> inside,
-               Registers registers = Registers::kSame) {
+// The closer with `to` for the range in its body, and other loops: those in `instead` where the
+// range stood, and `inside` at the end.
+UOp with_loops(UOp closer, UOp range, UOp to, std::span<const UOp> instead,
+               std::span<const UOp> inside, Registers registers = Registers::kSame) {
   const std::pair<UOp, UOp> replacement{range, to};
   std::vector<UOp> srcs{replace_ranges(closer.src(0), {&replacement, 1}, registers)};
   for (UOp r : closer.srcs().subspan(1)) {
@@ -85,8 +85,8 @@ UOp split_range(UOp sink, UOp range, const Split& split) {
   const UOp inner = range_of_size(arena, amount, split.inner_id, split.inner);
   const UOp tail = range_of_size(arena, rest, split.inner_id + 1, range.axis());
   const bool is_once = is_constant(whole, 1);
-  const UOp outer = is_once ? index_const(arena, 0)
-                            : range_of_size(arena, whole, range.range_id(), range.axis());
+  const UOp outer =
+      is_once ? index_const(arena, 0) : range_of_size(arena, whole, range.range_id(), range.axis());
   std::vector<UOp> instead;
   if (!is_once) instead.push_back(outer);
   // A loop with a register of its own must not change places with the loop that carries it.
@@ -111,11 +111,12 @@ UOp make_thread_range(UOp sink, UOp range, int64_t amount, int64_t inner_id) {
   UOp thread = range_of_size(arena, size, range.range_id(), AxisType::kThread), inside, to = thread;
   if (amount > 0) {
     const UOp places = index_const(arena, amount);
-    thread = range_of_size(arena, simplify((size + (amount - 1)) / places), inner_id, AxisType::kThread);
+    thread =
+        range_of_size(arena, simplify((size + (amount - 1)) / places), inner_id, AxisType::kThread);
     const UOp begin = thread * places;
     const bool is_even = is_constant(simplify(size % places), 0);
     inside = range_of_size(arena, is_even ? places : min(places, size - begin), range.range_id(),
-                           AxisType::kLoop);
+                           range.axis());
     to = begin + inside;
   }
   std::vector<UOp> instead;

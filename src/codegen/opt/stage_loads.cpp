@@ -1,9 +1,11 @@
-// LOAD(x) in the loops i inside of the range becomes LOAD(AFTER(local, END(STORE(local[j], x at j), j))[i]).
+// LOAD(x) in the loops i inside of the range becomes LOAD(AFTER(local, END(STORE(local[j], x at j),
+// j))[i]).
 #include "codegen/opt/stage_loads.h"
 
 #include <algorithm>
-#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <span>
 #include <utility>
 #include <vector>
@@ -36,13 +38,12 @@ std::vector<UOp> outside(UOp sink, UOp range) {
   return out;
 }
 
-int rank(UOp range) {  // loops, then copies, then lanes
-  switch (range.axis()) {
-    case AxisType::kLane: return 2;
-    case AxisType::kUpcast:
-    case AxisType::kUnroll: return 1;
-    default: return 0;
-  }
+// Lanes are innermost; else the loop with the larger step in memory is the outer one, as it is
+// there.
+bool is_outer(UOp load, UOp a, UOp b) {
+  const bool a_is_lane = a.axis() == AxisType::kLane, b_is_lane = b.axis() == AxisType::kLane;
+  if (a_is_lane != b_is_lane) return b_is_lane;
+  return std::abs(step_of(load, a).value_or(0)) > std::abs(step_of(load, b).value_or(0));
 }
 
 std::vector<UOp> inside(UOp load, std::span<const UOp> around) {
@@ -50,14 +51,29 @@ std::vector<UOp> inside(UOp load, std::span<const UOp> around) {
   for (UOp r : ranges_of(load)) {
     if (std::ranges::find(around, r) == around.end()) out.push_back(r);
   }
-  std::ranges::stable_sort(out, {}, rank);
+  std::ranges::stable_sort(out, [&](UOp a, UOp b) { return is_outer(load, a, b); });
   return out;
 }
 
-UOp row_major(std::span<const UOp> ranges) {
-  UOp at = ranges[0];
-  for (UOp r : ranges.subspan(1)) at = at * r.src(0) + r;
-  return at;
+// Rows that are a large power of two apart would share the same lines of a cache: such rows are
+// made longer.
+constexpr int64_t kConflictBytes = 1024, kLineBytes = 64;
+
+std::vector<int64_t> strides_of(std::span<const UOp> ranges, int64_t item_bytes) {
+  std::vector<int64_t> strides(ranges.size());
+  int64_t stride = 1;
+  for (size_t i = ranges.size(); i-- > 0;) {
+    if (stride > 1 && stride * item_bytes % kConflictBytes == 0) stride += kLineBytes / item_bytes;
+    strides[i] = stride;
+    stride *= ranges[i].src(0).const_int();
+  }
+  return strides;
+}
+
+UOp address(std::span<const UOp> ranges, std::span<const int64_t> strides) {
+  UOp at = index_const(ranges[0].arena(), 0);
+  for (size_t i = 0; i < ranges.size(); i++) at = at + ranges[i] * strides[i];
+  return simplify(at);
 }
 
 class Stager {
@@ -68,19 +84,20 @@ class Stager {
 
   UOp staged(UOp load_) {
     const std::vector<UOp> loops = inside(load_, around_);
-    int64_t size = 1;
+    const std::vector<int64_t> strides = strides_of(loops, load_.dtype().item_bytes());
+    const int64_t size = strides[0] * loops[0].src(0).const_int();
     std::vector<UOp> fill;
     std::vector<std::pair<UOp, UOp>> replacements;
     for (UOp r : loops) {
-      size *= r.src(0).const_int();
-      const AxisType axis = r.axis() == AxisType::kReduce ? AxisType::kLoop : r.axis();
-      fill.push_back(arena_.make(Op::RANGE, dtypes::index, {r.src(0)}, Arg::range(next_id_++, axis)));
+      const AxisType axis = r.axis() == AxisType::kLane ? r.axis() : AxisType::kGlobal;
+      fill.push_back(
+          arena_.make(Op::RANGE, dtypes::index, {r.src(0)}, Arg::range(next_id_++, axis)));
       replacements.emplace_back(r, fill.back());
     }
     const UOp local = define_local(arena_, load_.dtype(), size, arena_.fresh_id());
     const UOp value = replace_ranges(load_, replacements);
-    const UOp filled = end(index(local, simplify(row_major(fill))).assign(value), fill);
-    return load(index(after(local, filled), simplify(row_major(loops))));
+    const UOp filled = end(index(local, address(fill, strides)).assign(value), fill);
+    return load(index(after(local, filled), address(loops, strides)));
   }
 
  private:

@@ -1,12 +1,12 @@
 // Lower, render, compile, load; then a call per piece of the thread axis.
 #include "runtime/cpu/cpu_device.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <new>

@@ -86,7 +86,7 @@ const Found& found_library() {
 std::string take(const LlvmFunctions& llvm, char* text) {
   if (text == nullptr) return {};
   std::string copy(text);
-  llvm.DisposeMessage(text);
+  llvm.dispose_message(text);
   return copy;
 }
 
@@ -108,17 +108,17 @@ class Llvm {
       return;
     }
     unsigned version[3] = {};
-    functions_.GetVersion(&version[0], &version[1], &version[2]);
+    functions_.get_version(&version[0], &version[1], &version[2]);
     if (version[0] < unsigned(kOldestVersion)) {
       error_ =
           fmt::format("[CPU:LLVM] {} is LLVM {}; 16 or newer is needed", found.name, version[0]);
       return;
     }
-    triple_ = take(functions_, functions_.GetDefaultTargetTriple());
-    cpu_ = take(functions_, functions_.GetHostCPUName());
-    features_ = take(functions_, functions_.GetHostCPUFeatures());
+    triple_ = take(functions_, functions_.get_default_target_triple());
+    cpu_ = take(functions_, functions_.get_host_cpu_name());
+    features_ = take(functions_, functions_.get_host_cpu_features());
     char* message = nullptr;
-    if (functions_.GetTargetFromTriple(triple_.c_str(), &target_, &message) != 0) {
+    if (functions_.get_target_from_triple(triple_.c_str(), &target_, &message) != 0) {
       error_ = fmt::format("[CPU:LLVM] {}", take(functions_, message));
     }
   }
@@ -139,8 +139,8 @@ class Llvm {
         return machine;
       }
     }
-    return functions_.CreateTargetMachine(target_, triple_.c_str(), cpu_.c_str(), features_.c_str(),
-                                          level, kRelocPic, kCodeModelSmall);
+    return functions_.create_target_machine(target_, triple_.c_str(), cpu_.c_str(),
+                                            features_.c_str(), level, kRelocPic, kCodeModelSmall);
   }
   void give_machine(LlvmMachine machine, int level) {
     const std::lock_guard lock(mutex_);
@@ -227,9 +227,9 @@ struct Diagnostics {
 
   static void handle(LlvmDiagnostic diagnostic, void* self) {
     auto& into = *static_cast<Diagnostics*>(self);
-    const std::string text = take(into.llvm, into.llvm.GetDiagInfoDescription(diagnostic));
-    constexpr int kError = 0;
-    if (into.llvm.GetDiagInfoSeverity(diagnostic) != kError) return;
+    const std::string text = take(into.llvm, into.llvm.get_diag_info_description(diagnostic));
+    constexpr int error = 0;
+    if (into.llvm.get_diag_info_severity(diagnostic) != error) return;
     into.errors += into.errors.empty() ? text : "\n" + text;
   }
 };
@@ -266,48 +266,47 @@ std::vector<std::byte> compile_llvm(std::string_view ir, std::string_view name,
     throw CompileError(fmt::format("[CPU:LLVM] {}: {}: {}", source_name, what, text));
   };
 
-  const auto context = own_handle(llvm.ContextCreate(), llvm.ContextDispose);
-  llvm.ContextSetDiagnosticHandler(context.get(), &Diagnostics::handle, &diagnostics);
-  const LlvmBuffer text =
-      llvm.CreateMemoryBufferWithMemoryRangeCopy(ir.data(), ir.size(), source_name.c_str());
+  const auto context = own_handle(llvm.context_create(), llvm.context_dispose);
+  llvm.context_set_diagnostic_handler(context.get(), &Diagnostics::handle, &diagnostics);
+  const LlvmBuffer text = llvm.create_buffer(ir.data(), ir.size(), source_name.c_str());
   LlvmModule parsed = nullptr;
   char* message = nullptr;
-  if (llvm.ParseIRInContext(context.get(), text, &parsed, &message) != 0) {
+  if (llvm.parse_ir_in_context(context.get(), text, &parsed, &message) != 0) {
     fail("cannot parse", take(llvm, message));
   }
-  const auto module = own_handle(parsed, llvm.DisposeModule);
+  const auto module = own_handle(parsed, llvm.dispose_module);
   message = nullptr;
-  const bool is_broken = llvm.VerifyModule(module.get(), kReturnStatus, &message) != 0;
+  const bool is_broken = llvm.verify_module(module.get(), kReturnStatus, &message) != 0;
   std::string verdict = take(llvm, message);
   if (is_broken) fail("is not legal", std::move(verdict));
 
   const auto give_back = [&](LlvmMachine m) { library.give_machine(m, options.level); };
   const auto machine = own_handle(library.take_machine(options.level), give_back);
-  llvm.SetTarget(module.get(), library.triple().c_str());
+  llvm.set_target(module.get(), library.triple().c_str());
   const auto layout =
-      own_handle(llvm.CreateTargetDataLayout(machine.get()), llvm.DisposeTargetData);
-  llvm.SetModuleDataLayout(module.get(), layout.get());
+      own_handle(llvm.create_target_data_layout(machine.get()), llvm.dispose_target_data);
+  llvm.set_module_data_layout(module.get(), layout.get());
   if (*options.passes != '\0') {
     const auto pass_options =
-        own_handle(llvm.CreatePassBuilderOptions(), llvm.DisposePassBuilderOptions);
+        own_handle(llvm.create_pass_builder_options(), llvm.dispose_pass_builder_options);
     LlvmError error =
-        llvm.RunPasses(module.get(), options.passes, machine.get(), pass_options.get());
+        llvm.run_passes(module.get(), options.passes, machine.get(), pass_options.get());
     if (error != nullptr) {
-      char* what = llvm.GetErrorMessage(error);
+      char* what = llvm.get_error_message(error);
       std::string copy(what);
-      llvm.DisposeErrorMessage(what);
+      llvm.dispose_error_message(what);
       fail("cannot optimise", std::move(copy));
     }
   }
   LlvmBuffer emitted = nullptr;
   message = nullptr;
-  const int status = llvm.TargetMachineEmitToMemoryBuffer(machine.get(), module.get(), kObjectFile,
-                                                          &message, &emitted);
+  const int status = llvm.target_machine_emit_to_memory_buffer(machine.get(), module.get(),
+                                                               kObjectFile, &message, &emitted);
   if (status != 0) fail("cannot be compiled", take(llvm, message));
-  const auto object = own_handle(emitted, llvm.DisposeMemoryBuffer);
+  const auto object = own_handle(emitted, llvm.dispose_memory_buffer);
   if (!diagnostics.errors.empty()) fail("cannot be compiled", {});
-  std::vector<std::byte> bytes(llvm.GetBufferSize(object.get()));
-  std::memcpy(bytes.data(), llvm.GetBufferStart(object.get()), bytes.size());
+  std::vector<std::byte> bytes(llvm.get_buffer_size(object.get()));
+  std::memcpy(bytes.data(), llvm.get_buffer_start(object.get()), bytes.size());
   return bytes;
 }
 

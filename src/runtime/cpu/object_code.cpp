@@ -7,9 +7,7 @@
 #include <cstring>
 #include <map>
 #include <span>
-#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <elf.h>

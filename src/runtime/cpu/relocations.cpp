@@ -170,9 +170,9 @@ void relocate(Machine machine, const Relocation& relocation, std::byte* place, u
 
 void write_stub(Machine machine, std::byte* place, uint64_t target) {
   // x86-64: jmp *0(%rip), then the address. AArch64: ldr x16, 8; br x16, then the address.
-  constexpr uint8_t kX86[8] = {0xff, 0x25, 2, 0, 0, 0, 0x90, 0x90};
-  constexpr uint32_t kArm[2] = {0x58000050, 0xd61f0200};
-  std::memcpy(place, machine == Machine::kX86 ? static_cast<const void*>(kX86) : kArm, 8);
+  constexpr uint8_t x86[8] = {0xff, 0x25, 2, 0, 0, 0, 0x90, 0x90};
+  constexpr uint32_t arm[2] = {0x58000050, 0xd61f0200};
+  std::memcpy(place, machine == Machine::kX86 ? static_cast<const void*>(x86) : arm, 8);
   std::memcpy(place + 8, &target, 8);
 }
 
