@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include <pthread.h>
 
 #include "base/config.h"
+#include "base/hash.h"
 #include "base/ref.h"
 #include "engine/prepare_schedule.h"
 #include "engine/run_schedule.h"
@@ -22,6 +24,7 @@
 #include "ir/print.h"
 #include "runtime/buffer.h"
 #include "runtime/device.h"
+#include "runtime/kernel_cache.h"
 #include "runtime/kernel_flops.h"
 #include "schedule/schedule.h"
 #include "schedule/schedule_cache.h"
@@ -65,13 +68,27 @@ void fill(Value& value, Ref<Buffer> buffer, Garbage& garbage) {
   }
 }
 
+// The cache on disk. It is looked up for every schedule that is not in memory.
+class DiskStore : public ScheduleStore {
+ public:
+  std::optional<std::vector<std::byte>> get(const Hash128& key) override {
+    return kernel_cache()->get(key);
+  }
+  void put(const Hash128& key, std::span<const std::byte> bytes) override {
+    kernel_cache()->put(key, bytes);
+  }
+  void remove(const Hash128& key) override { kernel_cache()->remove(key); }
+};
+
 }  // namespace
 
 std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& device) {
+  DiskStore disk;
   return cached_schedule(imported.sink, {.limits = device.limits(),
                                          .device = device.name(),
                                          .dying = imported.dying,
-                                         .work_in = WorkIn::kGraphArena});
+                                         .work_in = WorkIn::kGraphArena,
+                                         .store = device.keeps_schedules() ? &disk : nullptr});
 }
 
 namespace {

@@ -7,6 +7,8 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "schedule/graph_key.h"
 #include "schedule/scalar_parameters.h"
 #include "schedule/schedule.h"
+#include "schedule/store_schedule.h"
 
 namespace weft {
 namespace {
@@ -74,7 +77,7 @@ class Cache {
     const bool is_made = family.general.schedule && varying.size() == family.varying.size();
     if (!is_made) {
       std::ranges::sort(varying);
-      family.general = make_general_schedule(sink, skeleton, varying, options);
+      family.general = stored_general(sink, skeleton, varying, options);
       family.varying = std::move(varying);
     } else {
       const std::lock_guard counting(mutex_);
@@ -82,6 +85,21 @@ class Cache {
       counts_.misses--;
     }
     return with_scalars(family.general, skeleton.scalars);
+  }
+
+  // The schedule that another process made; it is the first of its family here.
+  std::shared_ptr<const Schedule> load(const Hash128& key, UOp sink,
+                                       const ScheduleOptions& options) {
+    std::optional<Schedule> stored = load_schedule(options.store, key);
+    if (!stored) return nullptr;
+    auto schedule = std::make_shared<const Schedule>(std::move(*stored));
+    add(key, schedule);
+    {
+      const std::lock_guard lock(mutex_);
+      counts_.loaded++;
+    }
+    begin_family(sink, options);
+    return schedule;
   }
 
   std::shared_ptr<const Schedule> find(const Hash128& key) {
@@ -132,6 +150,30 @@ class Cache {
   }
 
  private:
+  void begin_family(UOp sink, const ScheduleOptions& options) {
+    if (sink.arena().size() > kMostFamilyNodes) return;
+    const Skeleton skeleton = skeleton_of(sink);
+    if (skeleton.scalars.empty()) return;
+    const std::lock_guard lock(family_mutex_);
+    const auto [at, is_new] = families_.try_emplace(key_of(skeleton.hash, options));
+    if (!is_new) return;
+    for (UOp c : skeleton.scalars) at->second.first.push_back(c.bits());
+  }
+
+  GeneralSchedule stored_general(UOp sink, const Skeleton& skeleton,
+                                 std::span<const size_t> varying, const ScheduleOptions& options) {
+    Hash128 key = mix(key_of(skeleton.hash, options), varying.size());
+    for (const size_t v : varying) key = mix(key, v);
+    if (std::optional<GeneralSchedule> stored = load_general_schedule(options.store, key)) {
+      const std::lock_guard counting(mutex_);
+      counts_.loaded++;
+      return std::move(*stored);
+    }
+    GeneralSchedule made = make_general_schedule(sink, skeleton, varying, options);
+    store_general_schedule(options.store, key, made);
+    return made;
+  }
+
   struct KeyHash {
     size_t operator()(const Hash128& h) const { return size_t(h.low); }
   };
@@ -161,9 +203,11 @@ std::shared_ptr<const Schedule> cached_schedule(UOp sink, const ScheduleOptions&
   std::vector<UOp> order = toposort(sink);
   const Hash128 key = key_of(graph_key(order), options);
   if (std::shared_ptr<const Schedule> found = cache().find(key)) return found;
+  if (std::shared_ptr<const Schedule> loaded = cache().load(key, sink, options)) return loaded;
   if (std::shared_ptr<const Schedule> general = cache().find_general(sink, options)) return general;
   auto made = std::make_shared<const Schedule>(make_schedule(std::move(order), options));
   cache().add(key, made);
+  store_schedule(options.store, key, *made);
   return made;
 }
 
