@@ -58,7 +58,8 @@ void replace_proxies(JitWatch& watch, std::vector<Tensor>& outputs) {
     const uint32_t at = watch.find(*output.storage());
     if (at == kNone) continue;
     const JitWatch::Bound& b = watch.bound()[at];
-    if (b.proxy) output = Tensor(b.storage, b.is_part ? placed(output.view(), b.part) : output.view());
+    if (b.proxy)
+      output = Tensor(b.storage, b.is_part ? placed(output.view(), b.part) : output.view());
   }
 }
 
@@ -187,7 +188,8 @@ std::optional<std::vector<Storage*>> storages_for(const JitRecipe& recipe,
 // One run of a recipe on the storages of a call.
 class Replay {
  public:
-  Replay(const JitRecipe& recipe, std::span<const Tensor> inputs, std::span<Storage* const> storages)
+  Replay(const JitRecipe& recipe, std::span<const Tensor> inputs,
+         std::span<Storage* const> storages)
       : recipe_(recipe), inputs_(inputs), storages_(storages) {}
 
   std::vector<Tensor> run() {
@@ -238,7 +240,8 @@ class Replay {
     for (const Storage* storage : storages_) {
       if (!storage->version_locked()->is_filled()) return false;
     }
-    for (size_t i = 0; i < storages_.size(); i++) memory_[i] = storages_[i]->version_locked()->buffer();
+    for (size_t i = 0; i < storages_.size(); i++)
+      memory_[i] = storages_[i]->version_locked()->buffer();
     for (size_t i = 0; i < storages_.size(); i++) {
       const JitRecipe::Binding& b = recipe_.bindings[i];
       if (!b.is_written() || b.is_part) continue;
@@ -315,7 +318,8 @@ class Replay {
   }
 
   const View& part_of(size_t binding) const {
-    const auto at = std::ranges::find(recipe_.inputs, uint32_t(binding), &JitRecipe::Input::binding);
+    const auto at =
+        std::ranges::find(recipe_.inputs, uint32_t(binding), &JitRecipe::Input::binding);
     return inputs_[size_t(at - recipe_.inputs.begin())].view();
   }
 

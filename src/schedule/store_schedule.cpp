@@ -1,9 +1,6 @@
 // Numbers of seven bits per byte, texts with their length, nodes by their place in the list.
 #include "schedule/store_schedule.h"
 
-#include <dlfcn.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +13,9 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <dlfcn.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -233,9 +233,13 @@ class Reader {
   }
 
   KernelCall call(const Schedule& s) {
-    KernelCall c{.kernel = uint32_t(below(s.kernels.size())), .ast = {}, .name = std::string(text()),
-                 .arguments = numbers<uint32_t>(s.buffers.size()), .written = number(),
-                 .variables = {}, .waits_for = {}};
+    KernelCall c{.kernel = uint32_t(below(s.kernels.size())),
+                 .ast = {},
+                 .name = std::string(text()),
+                 .arguments = numbers<uint32_t>(s.buffers.size()),
+                 .written = number(),
+                 .variables = {},
+                 .waits_for = {}};
     require(c.written <= c.arguments.size());
     c.ast = s.kernels[c.kernel].root;
     const size_t variables = count();
@@ -270,7 +274,7 @@ auto read_all(std::span<const std::byte> bytes, Read&& read)
 Hash128 stamp_of_library() {
   Hash128 h = mix(Hash128{}, kFormat);
   Dl_info where{};
-  struct stat file {};
+  struct stat file{};
   if (dladdr(reinterpret_cast<const void*>(&stamp_of_library), &where) != 0 &&
       stat(where.dli_fname, &file) == 0) {
     h = mix(mix(h, uint64_t(file.st_size)), uint64_t(file.st_mtim.tv_sec));
@@ -287,8 +291,7 @@ Hash128 key_in_store(const Hash128& key, What what) {
 }
 
 template <class Read>
-auto load(ScheduleStore* store, const Hash128& key, Read&& read)
-    -> decltype(read_all({}, read)) {
+auto load(ScheduleStore* store, const Hash128& key, Read&& read) -> decltype(read_all({}, read)) {
   if (store == nullptr) return std::nullopt;
   const std::optional<std::vector<std::byte>> bytes = store->get(key);
   if (!bytes) return std::nullopt;
