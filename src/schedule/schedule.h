@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/hash.h"
 #include "ir/arena.h"
 #include "ir/dim.h"
 #include "ir/dtype.h"
@@ -94,6 +96,18 @@ enum class WorkIn : uint8_t {
   kGraphArena,  // beside the graph, in an arena that its owner does not need any more
 };
 
+// Bytes kept by key, for other processes: what comes back is what was put, or nothing.
+class ScheduleStore {
+ public:
+  ScheduleStore() = default;
+  ScheduleStore(const ScheduleStore&) = delete;
+  ScheduleStore& operator=(const ScheduleStore&) = delete;
+  virtual ~ScheduleStore() = default;
+  virtual std::optional<std::vector<std::byte>> get(const Hash128& key) = 0;
+  virtual void put(const Hash128& key, std::span<const std::byte> bytes) = 0;
+  virtual void remove(const Hash128& key) = 0;
+};
+
 struct ScheduleOptions {
   KernelLimits limits{};
   std::string device{};           // of memory that is made; else that of the graph's first BUFFER
@@ -103,7 +117,8 @@ struct ScheduleOptions {
   // nothing else depends on them.
   std::vector<BoundVariable> variables{};
   WorkIn work_in = WorkIn::kOwnArena;
-  Trace* trace = nullptr;  // every phase is added to it
+  Trace* trace = nullptr;          // every phase is added to it
+  ScheduleStore* store = nullptr;  // for cached_schedule: where schedules outlive the process
 };
 
 // `sink` is a legal tensor graph, a SINK of what is to exist in memory:
