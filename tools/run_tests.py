@@ -25,6 +25,7 @@ import xml.etree.ElementTree
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+os.environ.setdefault("WEFT_DEVICE", "REF")  # what does not name a device is about values and schedules
 TIME_LIMIT = 900  # seconds, for one program
 
 # program: (seed, cases); other programs take DEFAULT_FUZZ.

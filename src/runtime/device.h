@@ -34,6 +34,9 @@ class Device {
   // Its memory is memory of this process, which anybody can read.
   virtual bool has_host_memory() const { return false; }
 
+  // Schedules for it are worth keeping on disk.
+  virtual bool keeps_schedules() const { return false; }
+
   // What a kernel for this device may be.
   virtual const KernelLimits& limits() const;
   // `ast` is a SINK that is legal as a kernel; the program does not need it afterwards. Throws

@@ -1,4 +1,4 @@
-"""docs/walk.md is what weft_walk prints; the programs of docs/versions.md and docs/codegen.md run."""
+"""docs/walk.md is what weft_walk prints; the programs of docs/versions.md, codegen.md and jit.md run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("WEFT_BUILD", ROOT / "build/release"))
-PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "docs/versions.md").read_text(), re.DOTALL)
+PROGRAMS = [program for name in ("versions", "jit")
+            for program in re.findall(r"```python\n(.*?)```", (ROOT / f"docs/{name}.md").read_text(), re.DOTALL)]
 
 
 def test_walk_is_up_to_date() -> None:

@@ -193,7 +193,8 @@ class Chooser {
                   rows = c.rows.range_id();
     const int64_t wide = most_places(c.columns), high = most_places(c.rows);
     const bool is_constant = c.columns.src(0).is_const() && c.rows.src(0).is_const();
-    const int64_t vectors = std::min(kTileVectors, (wide + lanes - 1) / lanes);
+    const int64_t most_vectors = target_.vector_registers >= 32 ? kTileVectors : kTileVectors / 2;
+    const int64_t vectors = std::min(most_vectors, (wide + lanes - 1) / lanes);
     if (is_constant && wide % (vectors * lanes) != 0) {
       attempt(OptKind::kPad, columns, vectors * lanes);
     }

@@ -187,6 +187,8 @@ class CpuDevice : public Device {
 
   void* allocate(size_t bytes) override { return allocator().allocate(bytes); }
   void free(void* memory, size_t bytes) noexcept override { allocator().free(memory, bytes); }
+  bool has_host_memory() const override { return true; }
+  bool keeps_schedules() const override { return true; }
   void copy_in(void* to, std::span<const std::byte> from) override {
     if (!from.empty()) std::memcpy(to, from.data(), from.size());
   }
