@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "ir/dtype.h"
+#include "ir/scalar.h"
 #include "runtime/cpu/object_file.h"
 #include "runtime/cpu/relocations.h"
 
@@ -55,6 +57,10 @@ int compare_halves(float x, float y) {
   return a == b || ((a | b) & 0x7fff) == 0 ? 0 : 1;
 }
 
+double extended_half(float x) {
+  return double_of_bits(dtypes::float16, std::bit_cast<uint32_t>(x) & 0xffff);
+}
+
 // All that compiled kernels may call: what compilers call by themselves. Sorted by nothing; short.
 const External* find_external(std::string_view name) {
   static const External kExternals[] = {
@@ -87,6 +93,7 @@ const External* find_external(std::string_view name) {
       {"roundevenf", address_of<Unary32>(&std::nearbyint)},
       {"__eqhf2", address_of(&compare_halves)},
       {"__nehf2", address_of(&compare_halves)},
+      {"__extendhfdf2", address_of(&extended_half)},
       {"__divti3", address_of(&divide)},
       {"__modti3", address_of(&remainder)},
       {"__udivti3", address_of(&divide_unsigned)},
