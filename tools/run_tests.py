@@ -25,10 +25,11 @@ import xml.etree.ElementTree
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+os.environ.setdefault("WEFT_DEVICE", "REF")  # what does not name a device is about values and schedules
 TIME_LIMIT = 900  # seconds, for one program
 
 # program: (seed, cases); other programs take DEFAULT_FUZZ.
-FUZZ = {"fuzz_simplify": (1, 100_000), "fuzz_schedule": (1, 20_000)}
+FUZZ = {"fuzz_simplify": (1, 100_000), "fuzz_schedule": (1, 20_000), "fuzz_lower": (1, 20_000)}
 DEFAULT_FUZZ = (1, 2_000)
 # Of Python: (program, seed, cases, environment), on the package of the build.
 PYTHON_FUZZ: list[tuple[str, int, int, dict[str, str]]] = [

@@ -12,8 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include <pthread.h>
-
+#include "base/at_fork.h"
 #include "base/config.h"
 #include "base/hash.h"
 #include "base/ref.h"
@@ -40,19 +39,19 @@ namespace weft {
 std::mutex& realize_mutex() {
   static std::mutex mutex;
   // A fork waits for what other threads realise: the child has none of them to finish it.
-  static const int kOnce [[maybe_unused]] = pthread_atfork(
-      [] {
-        mutex.lock();
-        graph_mutex().lock();
-      },
-      [] {
-        graph_mutex().unlock();
-        mutex.unlock();
-      },
-      [] {
-        graph_mutex().unlock();
-        mutex.unlock();
-      });
+  static const bool is_registered [[maybe_unused]] = [] {
+    at_fork(
+        ForkOrder::kEngine,
+        [] {
+          mutex.lock();
+          graph_mutex().lock();
+        },
+        [] {
+          graph_mutex().unlock();
+          mutex.unlock();
+        });
+    return true;
+  }();
   return mutex;
 }
 

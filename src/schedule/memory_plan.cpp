@@ -68,6 +68,7 @@ std::optional<uint32_t> dying_input(const Schedule& s, uint32_t b, const std::ve
     const uint32_t in = call.arguments[i];
     const bool fits = may_die[in] && lives[in].last == lives[b].first &&
                       s.buffers[in].size == s.buffers[b].size &&
+                      s.buffers[in].formula == s.buffers[b].formula &&
                       s.buffers[in].dtype.item_bytes() == s.buffers[b].dtype.item_bytes() &&
                       s.buffers[in].device == s.buffers[b].device;
     if (fits && is_elementwise_in(call.ast, size_t(at - call.arguments.begin()), i)) return in;

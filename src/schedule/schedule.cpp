@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -44,9 +45,25 @@ Inputs inputs_of(std::span<const UOp> order) {
 }
 
 // The value of a size or of a bound variable in this call.
-int64_t value_of(UOp n) {
-  Bindings none;
-  return evaluate(n, none).at(0).ints().at(0);
+int64_t value_of(UOp n, const ScheduleOptions& options) {
+  if (n.is_const()) return n.const_int();
+  Bindings bindings;
+  for (const BoundVariable& v : options.variables) bindings.variables[v.name] = v.value;
+  return evaluate(n, bindings).at(0).ints().at(0);
+}
+
+// The variables without a BIND that each kernel reads.
+std::vector<std::vector<BoundVariable>> free_variables(std::span<const Graph> kernels,
+                                                       const ScheduleOptions& options) {
+  std::vector<std::vector<BoundVariable>> found(kernels.size());
+  for (size_t k = 0; k < kernels.size() && !options.variables.empty(); k++) {
+    for (UOp n : toposort(kernels[k].root)) {
+      if (!n.is(Op::VARIABLE)) continue;
+      const auto at = std::ranges::find(options.variables, n.name(), &BoundVariable::name);
+      if (at != options.variables.end()) found[k].push_back(*at);
+    }
+  }
+  return found;
 }
 
 // The names of the VARIABLEs that each kernel reads.
@@ -89,9 +106,13 @@ Schedule make_schedule(std::vector<UOp> order, const ScheduleOptions& options) {
   for (UOp b : ordered.buffers) {
     ScheduledBuffer buffer{.kind = Kind::kTemp,
                            .dtype = b.dtype(),
-                           .size = value_of(b.src(0)),
+                           .size = value_of(b.src(0), options),
                            .device = std::string(b.src(1).name()),
                            .id = b.number()};
+    if (!b.src(0).is_const()) {
+      if (!s.formulas) s.formulas = std::make_shared<Arena>();
+      buffer.formula = import_graph(*s.formulas, b.src(0));
+    }
     if (inputs.buffers.contains(b.number())) buffer.kind = Kind::kInput;
     if (std::ranges::find(options.tables, b.number()) != options.tables.end()) {
       buffer.kind = Kind::kTable;
@@ -108,14 +129,18 @@ Schedule make_schedule(std::vector<UOp> order, const ScheduleOptions& options) {
   }
   s.kernels = graph_of_kernels.asts.take();
   const auto read_variables = variables_of(s.kernels);
+  const std::vector<std::vector<BoundVariable>> variables = free_variables(s.kernels, options);
   for (OrderedKernel& k : ordered.kernels) {
     KernelCall call{
         k.kernel, s.kernels[k.kernel].root, std::move(k.name), std::move(k.arguments), k.written,
         {},       std::move(k.waits_for)};
     for (UOp bind : k.variables) {
       const std::string name(bind.src(0).name());
-      if (read_variables[k.kernel].contains(name)) call.variables.push_back({name, value_of(bind.src(1))});
+      if (!read_variables[k.kernel].contains(name)) continue;
+      call.variables.push_back({name, value_of(bind.src(1), options)});
     }
+    const std::vector<BoundVariable>& free = variables[k.kernel];
+    call.variables.insert(call.variables.end(), free.begin(), free.end());
     std::ranges::sort(call.variables, {}, &BoundVariable::name);
     s.calls.push_back(std::move(call));
   }

@@ -35,6 +35,9 @@ struct ScheduledBuffer {
   // Where the memory comes from: buffers of one slot share an allocation, one after the other. An
   // output in the slot of an input takes over its memory.
   uint32_t slot = 0;
+  // The size as a formula of the schedule's own variables, a node of Schedule::formulas; null where
+  // it is a constant.
+  UOp formula{};
 };
 
 // A VARIABLE and its value in this schedule.
@@ -68,9 +71,11 @@ struct Schedule {
   size_t slot_count = 0;
   int64_t temp_bytes = 0;  // of all temporaries
   int64_t peak_bytes = 0;  // of the slots that they share
-  // One for all copies of a schedule, which differ in the content of tables and in what variables
-  // are bound to.
+  // The same object in all schedules that have the same kernels and calls, and differ in numbers
+  // only: sizes, the values of variables, the contents of tables. What is made from the kernels,
+  // such as programs, is kept by it.
   std::shared_ptr<ScheduleNotes> notes = std::make_shared<ScheduleNotes>();
+  std::shared_ptr<Arena> formulas;  // null where all sizes are constants
 
   size_t bytes() const;  // memory of the schedule itself
 };
@@ -81,6 +86,7 @@ struct KernelLimits {
   size_t buffers = 128;      // arguments
   size_t writes = 256;       // STOREs
   size_t accumulators = 16;  // reductions that run together
+  size_t pieces = 1;         // threads: a large reduction to fewer results is done in two steps
   bool sequences = true;     // loops of one kernel may run one after the other (not on a GPU)
 };
 
@@ -107,6 +113,9 @@ struct ScheduleOptions {
   std::string device{};           // of memory that is made; else that of the graph's first BUFFER
   std::vector<int64_t> dying{};   // ids of BUFFERs that nobody reads after the schedule
   std::vector<int64_t> tables{};  // ids of BUFFERs whose content is made with the schedule
+  // VARIABLEs that the graph has without a BIND, and their values for the sizes in the result:
+  // nothing else depends on them.
+  std::vector<BoundVariable> variables{};
   WorkIn work_in = WorkIn::kOwnArena;
   Trace* trace = nullptr;          // every phase is added to it
   ScheduleStore* store = nullptr;  // for cached_schedule: where schedules outlive the process

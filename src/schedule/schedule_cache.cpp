@@ -16,10 +16,12 @@
 #include "base/hash.h"
 #include "ir/arena.h"
 #include "ir/node.h"
+#include "ir/op.h"
 #include "ir/walk.h"
+#include "schedule/general_schedule.h"
 #include "schedule/graph_key.h"
-#include "schedule/scalar_parameters.h"
 #include "schedule/schedule.h"
+#include "schedule/skeleton.h"
 #include "schedule/store_schedule.h"
 
 namespace weft {
@@ -29,77 +31,65 @@ constexpr size_t kMostSchedules = 4096;
 constexpr size_t kMostBytes = size_t(256) << 20;
 
 constexpr size_t kMostFamilies = 1024;
-constexpr size_t kMostParameters = 32;
+constexpr size_t kMostSamples = 4;
+constexpr size_t kMostCalls = 2;  // of a general schedule, for each of one that is not
 constexpr size_t kMostFamilyNodes = size_t(1)
                                     << 16;  // larger graphs are worth a schedule of their own
 
-Hash128 key_of(Hash128 h, const ScheduleOptions& o) {
-  h = mix(h, hash_bytes_128(o.device));
-  for (const size_t limit : {o.limits.statements, o.limits.buffers, o.limits.writes,
-                             o.limits.accumulators, size_t(o.limits.sequences)}) {
-    h = mix(h, limit);
-  }
-  h = mix(h, o.dying.size());
-  for (const int64_t id : o.dying) h = mix(h, uint64_t(id));
-  return h;
-}
-
-// Graphs that differ in their scalars. The second one to come makes those that differ parameters.
+// Graphs that differ in numbers. The second one to come makes those that differ parameters; one
+// that does not fit makes it anew, a few times.
 struct Family {
-  std::vector<uint64_t> first;  // scalars of the first graph
-  std::vector<size_t> varying;  // places where others had another one
-  GeneralSchedule general;      // with these as parameters; none at first
+  std::vector<Sample> samples;                     // graphs that had schedules made
+  std::shared_ptr<const GeneralSchedule> general;  // null at first
+  size_t calls = 0;                                // of the first one's schedule
+  bool is_closed = false;                          // every further graph gets its own
 };
 
 class Cache {
  public:
   // A schedule for a graph whose skeleton is known; null for the first of its family, and where too
-  // much differs. Called by one thread at a time.
-  std::shared_ptr<const Schedule> find_general(UOp sink, const ScheduleOptions& options) {
-    if (sink.arena().size() > kMostFamilyNodes) return nullptr;
-    const Skeleton skeleton = skeleton_of(sink);
-    if (skeleton.scalars.empty()) return nullptr;
+  // much differs. `family` gets the key of a family that is new.
+  std::shared_ptr<const Schedule> find_general(std::span<const UOp> order,
+                                               const ScheduleOptions& options,
+                                               std::optional<Hash128>& new_family) {
+    const auto is_symbolic = [](UOp n) { return n.is(Op::VARIABLE); };
+    if (order.size() > kMostFamilyNodes || std::ranges::any_of(order, is_symbolic)) return nullptr;
+    const Skeleton skeleton = skeleton_of(order);
+    Sample sample = sample_of(skeleton);
     const std::lock_guard lock(family_mutex_);
     if (families_.size() > kMostFamilies) families_.clear();
-    const auto [at, is_new] = families_.try_emplace(key_of(skeleton.hash, options));
+    const Hash128 key = schedule_key(skeleton.hash, options);
+    const auto [at, is_new] = families_.try_emplace(key);
     Family& family = at->second;
     if (is_new) {
-      for (UOp c : skeleton.scalars) family.first.push_back(c.bits());
+      family.samples.push_back(std::move(sample));
+      new_family = key;
       return nullptr;
     }
-    if (family.first.size() != skeleton.scalars.size()) return nullptr;
-    std::vector<size_t> varying = family.varying;
-    for (size_t i = 0; i < family.first.size(); i++) {
-      const bool is_known = std::ranges::binary_search(family.varying, i);
-      if (!is_known && skeleton.scalars[i].bits() != family.first[i]) varying.push_back(i);
+    if (family.general) {
+      if (std::shared_ptr<const Schedule> bound = bind_numbers(*family.general, sample)) {
+        const std::lock_guard counting(mutex_);
+        counts_.hits++;
+        counts_.misses--;
+        return bound;
+      }
     }
-    if (varying.empty() || varying.size() > kMostParameters) return nullptr;
-    const bool is_made = family.general.schedule && varying.size() == family.varying.size();
-    if (!is_made) {
-      std::ranges::sort(varying);
-      family.general = stored_general(sink, skeleton, varying, options);
-      family.varying = std::move(varying);
-    } else {
-      const std::lock_guard counting(mutex_);
-      counts_.hits++;
-      counts_.misses--;
+    if (family.is_closed) return nullptr;
+    family.samples.push_back(std::move(sample));
+    family.is_closed = family.samples.size() == kMostSamples;
+    const auto made = make_general_schedule(order, family.samples, options);
+    if (!made || made->schedule->calls.size() > kMostCalls * family.calls) {
+      family.is_closed = true;
+      return nullptr;
     }
-    return with_scalars(family.general, skeleton.scalars);
+    family.general = made;
+    return bind_numbers(*made, family.samples.back());
   }
 
-  // The schedule that another process made; it is the first of its family here.
-  std::shared_ptr<const Schedule> load(const Hash128& key, UOp sink,
-                                       const ScheduleOptions& options) {
-    std::optional<Schedule> stored = load_schedule(options.store, key);
-    if (!stored) return nullptr;
-    auto schedule = std::make_shared<const Schedule>(std::move(*stored));
-    add(key, schedule);
-    {
-      const std::lock_guard lock(mutex_);
-      counts_.loaded++;
-    }
-    begin_family(sink, options);
-    return schedule;
+  void note_calls(const Hash128& family, size_t calls) {
+    const std::lock_guard lock(family_mutex_);
+    const auto at = families_.find(family);
+    if (at != families_.end()) at->second.calls = calls;
   }
 
   std::shared_ptr<const Schedule> find(const Hash128& key) {
@@ -136,6 +126,7 @@ class Cache {
   ScheduleCacheCounts counts() {
     const std::lock_guard lock(mutex_);
     counts_.schedules = entries_.size();
+    counts_.loaded = loaded_schedules() - loaded_before_;
     return counts_;
   }
 
@@ -146,34 +137,11 @@ class Cache {
     entries_.clear();
     order_.clear();
     counts_ = {};
+    loaded_before_ = loaded_schedules();
     bytes_ = 0;
   }
 
  private:
-  void begin_family(UOp sink, const ScheduleOptions& options) {
-    if (sink.arena().size() > kMostFamilyNodes) return;
-    const Skeleton skeleton = skeleton_of(sink);
-    if (skeleton.scalars.empty()) return;
-    const std::lock_guard lock(family_mutex_);
-    const auto [at, is_new] = families_.try_emplace(key_of(skeleton.hash, options));
-    if (!is_new) return;
-    for (UOp c : skeleton.scalars) at->second.first.push_back(c.bits());
-  }
-
-  GeneralSchedule stored_general(UOp sink, const Skeleton& skeleton,
-                                 std::span<const size_t> varying, const ScheduleOptions& options) {
-    Hash128 key = mix(key_of(skeleton.hash, options), varying.size());
-    for (const size_t v : varying) key = mix(key, v);
-    if (std::optional<GeneralSchedule> stored = load_general_schedule(options.store, key)) {
-      const std::lock_guard counting(mutex_);
-      counts_.loaded++;
-      return std::move(*stored);
-    }
-    GeneralSchedule made = make_general_schedule(sink, skeleton, varying, options);
-    store_general_schedule(options.store, key, made);
-    return made;
-  }
-
   struct KeyHash {
     size_t operator()(const Hash128& h) const { return size_t(h.low); }
   };
@@ -189,6 +157,7 @@ class Cache {
   std::list<Hash128> order_;  // most recently used first
   std::unordered_map<Hash128, Entry, KeyHash> entries_;
   ScheduleCacheCounts counts_;
+  uint64_t loaded_before_ = 0;  // schedules, when counting began
   size_t bytes_ = 0;
 };
 
@@ -201,13 +170,13 @@ Cache& cache() {
 
 std::shared_ptr<const Schedule> cached_schedule(UOp sink, const ScheduleOptions& options) {
   std::vector<UOp> order = toposort(sink);
-  const Hash128 key = key_of(graph_key(order), options);
+  const Hash128 key = schedule_key(graph_key(order), options);
   if (std::shared_ptr<const Schedule> found = cache().find(key)) return found;
-  if (std::shared_ptr<const Schedule> loaded = cache().load(key, sink, options)) return loaded;
-  if (std::shared_ptr<const Schedule> general = cache().find_general(sink, options)) return general;
-  auto made = std::make_shared<const Schedule>(make_schedule(std::move(order), options));
+  std::optional<Hash128> new_family;
+  if (auto general = cache().find_general(order, options, new_family)) return general;
+  auto made = std::make_shared<const Schedule>(stored_schedule(std::move(order), options));
   cache().add(key, made);
-  store_schedule(options.store, key, *made);
+  if (new_family) cache().note_calls(*new_family, made->calls.size());
   return made;
 }
 

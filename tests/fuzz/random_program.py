@@ -22,6 +22,7 @@ from program_model import (
     numpy_names,
     overlaps,
 )
+from random_sweep import sweep
 from random_tensor_expression import (
     ARITHMETIC,
     BITWISE,
@@ -65,6 +66,10 @@ class Generator:
         while len(self.program) < length:
             if r.random() < 0.05:
                 self.repeat()
+            if r.random() < 0.04:
+                self.vary()
+            if r.random() < 0.04:
+                sweep(self)
             self.attempt(r.choices(kinds, weights)[0])
         if r.random() < 0.25:
             self.attempt(lambda: self.realize(together=True))
@@ -98,10 +103,26 @@ class Generator:
         self.shapes.update({n: (self.names[n].shape, self.names[n].dtype) for n in self.live})
         return True
 
-    def repeat(self) -> None:
-        """The last statements once more, with the results of the first time where their names are gone."""
-        window = self.program[-self.random.randint(1, 5):]
+    def vary(self) -> None:
+        """The last statements a few times more, realised each time, with other numbers in their indices."""
+        window = self.program[-self.random.randint(1, 4):]
+        for shift in self.random.choice([(1, 2, 3), (1, 1, 2, 2), (-1, 1, -2, 2)]):
+            known = len(self.program)
+            self.repeat(window, shift)
+            if len(self.program) == known:
+                return
+            self.attempt(self.realize)
+
+    def repeat(self, window: Program | None = None, shift: int = 0) -> None:
+        """The last statements once more, with the results of the first time where their names are gone, and with
+        `shift` added to the numbers of indices."""
+        window = self.program[-self.random.randint(1, 5):] if window is None else window
         renamed: dict[str, str] = {}
+
+        def shifted(text: str) -> str:
+            def index(match: re.Match[str]) -> str:
+                return re.sub(r"(?<=[\[: ])\d+(?=[\]:,])", lambda m: str(max(0, int(m[0]) + shift)), match[0])
+            return re.sub(r"(?<=[\w)\]])\[[^\[\]]*\]", index, text)
 
         def name_now(match: re.Match[str]) -> str:
             name = match[0]
@@ -116,11 +137,13 @@ class Generator:
         for step in window:
             if re.search(r"refused|strided|\b[ns]\d+ =|^del", step.weft):
                 continue
+            if shift and re.search(r"\(\d|:-?\d*:|for i|unfold|diagonal", step.weft):
+                continue
             live = list(self.live)
             try:
                 head = re.match(r"(v\d+) = ", step.weft)
                 texts = [t.removeprefix(head[0] if head else "").split("; del")[0] for t in step[:2]]
-                weft, ours, *guards = (re.sub(r"\bv\d+\b", name_now, t) for t in (*texts, *step.guards))
+                weft, ours, *guards = (re.sub(r"\bv\d+\b", name_now, shifted(t)) for t in (*texts, *step.guards))
                 again = self.bound(weft, ours, tuple(guards)) if head else step._replace(
                     weft=weft, numpy=ours, guards=tuple(guards))
             except Unfit:

@@ -18,8 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include <pthread.h>
-
+#include "base/at_fork.h"
 #include "base/config.h"
 #include "base/error.h"
 #include "base/small_vector.h"
@@ -49,8 +48,7 @@ CachingAllocator& allocator() {
     const int64_t most = memory_of_machine();
     auto* made = new CachingAllocator("CPU", most, most / 4);
     static CachingAllocator* held = made;
-    pthread_atfork([] { held->before_fork(); }, [] { held->after_fork(); },
-                   [] { held->after_fork(); });
+    at_fork(ForkOrder::kMemory, [] { held->before_fork(); }, [] { held->after_fork(); });
     return made;
   }();
   return instance;

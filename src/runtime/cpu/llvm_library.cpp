@@ -16,8 +16,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <pthread.h>
 
+#include "base/at_fork.h"
 #include "base/config.h"
 #include "base/dynamic_library.h"
 #include "base/error.h"
@@ -208,7 +208,7 @@ class Loader {
 Loader& loader() {
   static auto& instance = *[] {
     // A child that was forked while LLVM is half loaded would wait for ever.
-    pthread_atfork([] { loader().wait(); }, nullptr, nullptr);
+    at_fork(ForkOrder::kCompiler, [] { loader().wait(); }, [] {});
     return new Loader;
   }();
   return instance;

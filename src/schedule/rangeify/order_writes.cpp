@@ -69,7 +69,7 @@ UOp in_parts(UOp after, const KernelLimits& limits) {
   Load load;
   for (UOp effect : after.srcs().subspan(1)) {
     const UOp store = effect.is(Op::END) ? effect.src(0) : effect;
-    const Interval elements = elements_of(store.src(0));
+    const Elements elements = elements_of(store.src(0));
     if (touched.meets(elements) || !load.add(store, limits)) {
       memory = arena.make(Op::AFTER, after.dtype(), part);
       part = {memory};

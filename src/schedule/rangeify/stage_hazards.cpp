@@ -15,6 +15,7 @@
 #include "ir/build.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/scope.h"
 #include "ir/walk.h"
 #include "schedule/rangeify/stored_values.h"
 #include "schedule/rangeify/touched.h"
@@ -34,6 +35,7 @@ bool is_injective(UOp target, std::span<const UOp> ranges) {
     if (!sum) return false;
     std::vector<std::pair<int64_t, int64_t>> steps;  // |stride|, places
     for (const Term& t : sum->terms) {
+      if (ranges_of(t.base).empty()) continue;  // no loop changes it
       if (!t.base.is(Op::RANGE) || !t.base.src(0).is_const()) return false;
       steps.emplace_back(std::abs(t.coefficient), t.base.src(0).const_int());
       covered.push_back(t.base);
@@ -53,6 +55,9 @@ bool is_injective(UOp target, std::span<const UOp> ranges) {
 
 bool is_endangered(const StoredValue& write, size_t writes, const Touched& touched) {
   const UOp target = write.store().src(0), memory = target.src(0);
+  const bool runs_once = std::ranges::none_of(
+      write.ranges(), [](UOp r) { return r.is(Op::RANGE) && bounds(r).hi > 0; });
+  if (writes == 1 && runs_once) return false;  // it reads before it writes
   std::vector<UOp> roots(write.store().srcs().begin() + 1, write.store().srcs().end());
   bool found = false;
   visit_computation(roots, [&](UOp n) {

@@ -3,23 +3,38 @@
 
 #include <cstdint>
 #include <map>
+#include <vector>
 
 #include "ir/bounds.h"
 #include "ir/node.h"
+#include "symbolic/linear.h"
 
 namespace weft {
 
 // The flat elements that INDEX(memory, indices...) can name.
-Interval elements_of(UOp index);
+struct Elements {
+  Interval all;
+  // Those of one run of the kernel: an offset that no loop changes, and the elements around it.
+  std::vector<Term> offset;
+  Interval around;
+};
+Elements elements_of(UOp index);
 
 // A set of elements, as intervals that do not meet.
 class Touched {
  public:
-  void add(Interval elements);
-  bool meets(Interval elements) const;
+  void add(const Elements& elements);
+  bool meets(const Elements& elements) const;
 
  private:
-  std::map<int64_t, int64_t> intervals_;  // first -> last
+  using Intervals = std::map<int64_t, int64_t>;  // first -> last
+  static void add(Intervals& to, Interval elements);
+  static bool meets(const Intervals& set, Interval elements);
+
+  Intervals all_;
+  Intervals around_;  // offset_, as long as all that was added has this one
+  std::vector<Term> offset_;
+  bool has_one_offset_ = true;
 };
 
 }  // namespace weft

@@ -1,0 +1,212 @@
+// A graph with variables and tables in place of numbers, scheduled once.
+#include "schedule/general_schedule.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "ir/arena.h"
+#include "ir/build.h"
+#include "ir/dim.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/spec.h"
+#include "ir/walk.h"
+#include "schedule/number_rules.h"
+#include "schedule/schedule.h"
+#include "schedule/size_formulas.h"
+#include "schedule/skeleton.h"
+#include "schedule/store_schedule.h"
+
+namespace weft {
+namespace {
+
+using Kind = ScheduledBuffer::Kind;
+
+constexpr size_t kMostParameters = 32;
+
+std::string device_of(std::span<const UOp> order, const ScheduleOptions& options) {
+  if (!options.device.empty()) return options.device;
+  const auto at = std::ranges::find_if(order, [](UOp n) { return n.is(Op::DEVICE); });
+  return at == order.end() ? "REF" : std::string(at->name());
+}
+
+// The graph anew, sources first.
+class Generalizer {
+ public:
+  Generalizer(std::span<const UOp> order, const NumberRules& rules, const ScheduleOptions& options)
+      : order_(order),
+        rules_(rules),
+        options_(options),
+        device_(device_of(order, options)),
+        copies_(order.back().arena()) {
+    for (UOp n : order) {
+      if (n.is(Op::BUFFER)) last_id_ = std::max(last_id_, n.number());
+    }
+    for (size_t i = 0; i < rules.variables.size(); i++) {
+      const NumberRules::Variable& v = rules.variables[i];
+      variables_.push_back(variable(arena_, fmt::format("n{}", i), v.lo, v.hi, dtypes::index));
+    }
+  }
+
+  struct Place {
+    size_t scalar;
+    int64_t table;  // its id
+    size_t element;
+  };
+
+  // Scalars of one dtype are elements of one table.
+  std::vector<Place> add_tables(std::span<const UOp> scalars, const std::vector<bool>& which) {
+    std::map<uint32_t, std::vector<size_t>> by_dtype;
+    for (size_t i = 0; i < scalars.size(); i++) {
+      if (which[i]) by_dtype[scalars[i].dtype().packed()].push_back(i);
+    }
+    std::vector<Place> places;
+    for (const auto& [packed, list] : by_dtype) {
+      const DType dtype = scalars[list[0]].dtype();
+      const UOp memory = buffer(arena_, dtype, int64_t(list.size()), device_, ++last_id_);
+      options_.tables.push_back(last_id_);
+      for (size_t i = 0; i < list.size(); i++) {
+        const std::vector<std::pair<Dim, Dim>> box{{int64_t(i), int64_t(i) + 1}};
+        copies_.put(scalars[list[i]], reshape(shrink(memory, box), Shape()));
+        places.push_back({list[i], last_id_, i});
+      }
+    }
+    return places;
+  }
+
+  // Throws SpecError if the rules make no legal graph.
+  Schedule schedule(std::span<const int64_t> values) {
+    for (UOp n : order_) {
+      if (copies_.has(n)) continue;
+      srcs_.clear();
+      for (UOp source : n.srcs()) srcs_.push_back(copies_.get(source));
+      if (has_numbers(n)) put_numbers(n);
+      copies_.put(n, arena_.make(n.op(), n.dtype(), srcs_, arg_of(n)));
+    }
+    const UOp sink = copies_.get(order_.back());
+    verify(sink, Stage::kTensor);
+    for (size_t i = 0; i < variables_.size(); i++) {
+      options_.variables.push_back({std::string(variables_[i].name()), values[i]});
+    }
+    options_.work_in = WorkIn::kGraphArena;
+    return stored_schedule(toposort(sink), options_);
+  }
+
+ private:
+  Dim next_number() {
+    const NumberFormula& f = rules_.formulas[next_++];
+    if (f.a == NumberFormula::kNone) return f.constant;
+    Dim product = variables_[f.a];
+    if (f.b != NumberFormula::kNone) product = mul(arena_, product, variables_[f.b]);
+    return add(arena_, mul(arena_, product, f.factor), f.constant);
+  }
+
+  void put_numbers(UOp n) {
+    const size_t first = n.is(Op::BUFFER) || n.is(Op::IOTA) ? 0 : 1;
+    if (n.is(Op::SHRINK)) {
+      const size_t rank = (n.src_count() - 1) / 2;
+      for (size_t i = 0; i < rank; i++) {
+        const Dim begin = next_number(), length = next_number();
+        srcs_[1 + i] = begin.as_uop(arena_);
+        srcs_[1 + rank + i] = add(arena_, begin, length).as_uop(arena_);
+      }
+      return;
+    }
+    const size_t end = first == 0 ? 1 : srcs_.size();
+    for (size_t i = first; i < end; i++) srcs_[i] = next_number().as_uop(arena_);
+  }
+
+  Arena arena_;
+  std::span<const UOp> order_;
+  const NumberRules& rules_;
+  ScheduleOptions options_;
+  std::string device_;
+  NodeMap copies_;
+  std::vector<UOp> variables_, srcs_;
+  int64_t last_id_ = 0;
+  size_t next_ = 0;
+};
+
+}  // namespace
+
+Sample sample_of(const Skeleton& skeleton) {
+  Sample sample{skeleton.numbers, {}};
+  for (UOp c : skeleton.scalars) sample.scalars.push_back(c.bits());
+  return sample;
+}
+
+std::shared_ptr<const GeneralSchedule> make_general_schedule(std::span<const UOp> order,
+                                                             std::span<const Sample> samples,
+                                                             const ScheduleOptions& options) {
+  auto general = std::make_shared<GeneralSchedule>();
+  GeneralSchedule& g = *general;
+  const Sample& last = samples.back();
+  g.scalars = last.scalars;
+  g.is_parameter.resize(last.scalars.size());
+  for (const Sample& s : samples) {
+    for (size_t i = 0; i < s.scalars.size(); i++) {
+      if (s.scalars[i] != last.scalars[i]) g.is_parameter[i] = true;
+    }
+  }
+  if (size_t(std::ranges::count(g.is_parameter, true)) > kMostParameters) return nullptr;
+  std::vector<std::vector<Number>> numbers;
+  for (const Sample& s : samples) numbers.push_back(s.numbers);
+  std::optional<NumberRules> rules = find_rules(numbers);
+  const auto values = rules ? rules->values(last.numbers) : std::nullopt;
+  if (!values) return nullptr;
+  g.rules = std::move(*rules);
+  try {
+    Generalizer generalizer(order, g.rules, options);
+    const std::vector<Generalizer::Place> places =
+        generalizer.add_tables(skeleton_of(order).scalars, g.is_parameter);
+    Schedule schedule = generalizer.schedule(*values);
+    for (const Generalizer::Place& place : places) {
+      for (uint32_t b = 0; b < schedule.buffers.size(); b++) {
+        ScheduledBuffer& table = schedule.buffers[b];
+        if (table.kind != Kind::kTable || table.id != place.table) continue;
+        table.data.resize(size_t(table.size));
+        g.parameters.push_back({place.scalar, b, place.element});
+      }
+    }
+    std::vector<std::string> names;
+    for (size_t i = 0; i < values->size(); i++) names.push_back(fmt::format("n{}", i));
+    std::optional<SizeFormulas> sizes = SizeFormulas::of(schedule, names);
+    if (!sizes) return nullptr;
+    g.sizes = std::move(*sizes);
+    g.schedule = std::make_shared<const Schedule>(std::move(schedule));
+  } catch (const Error&) {  // a schedule of its own is always right
+    return nullptr;
+  }
+  return general;
+}
+
+std::shared_ptr<const Schedule> bind_numbers(const GeneralSchedule& general, const Sample& sample) {
+  const auto values = general.rules.values(sample.numbers);
+  if (!values || sample.scalars.size() != general.scalars.size()) return nullptr;
+  for (size_t i = 0; i < sample.scalars.size(); i++) {
+    if (!general.is_parameter[i] && sample.scalars[i] != general.scalars[i]) return nullptr;
+  }
+  auto schedule = std::make_shared<Schedule>(*general.schedule);
+  for (const GeneralSchedule::Parameter& p : general.parameters) {
+    schedule->buffers[p.buffer].data[p.element] = sample.scalars[p.scalar];
+  }
+  if (!general.sizes.apply(*values, *schedule)) return nullptr;
+  for (KernelCall& call : schedule->calls) {
+    for (BoundVariable& v : call.variables)
+      v.value = (*values)[size_t(std::stoul(v.name.substr(1)))];
+  }
+  return schedule;
+}
+
+}  // namespace weft

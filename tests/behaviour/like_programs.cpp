@@ -1,0 +1,166 @@
+// Programs that differ in numbers only share a schedule: offsets and sizes are variables of it.
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "ir/arena.h"
+#include "ir/array.h"
+#include "ir/build.h"
+#include "ir/dim.h"
+#include "ir/dtype.h"
+#include "ir/evaluate.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "schedule/schedule.h"
+#include "schedule/schedule_cache.h"
+#include "tests/fuzz/run_schedule.h"
+
+namespace weft {
+namespace {
+
+using Sizes = std::vector<Dim>;
+using Box = std::vector<std::pair<Dim, Dim>>;
+using Axes = std::vector<int64_t>;
+
+class LikePrograms : public testing::Test {
+ protected:
+  LikePrograms() { clear_schedule_cache(); }
+
+  UOp memory(int64_t size, int64_t id) {
+    std::vector<int64_t> numbers;
+    for (int64_t i = 0; i < size; i++) numbers.push_back((i * 7) % 11 - 5);
+    inputs_[id] = Array::of_ints(dtypes::float32, {size}, numbers);
+    return buffer(arena_, dtypes::float32, size, "REF", id);
+  }
+  UOp number(double v) { return constant(arena_, dtypes::float32, v); }
+  static UOp slice(UOp x, int64_t begin, int64_t end) { return shrink(x, Box{{begin, end}}); }
+  static UOp stored(UOp x) { return sink(contiguous(x)); }
+
+  // Schedules it, checks what it computes, and notes which kernels those are.
+  std::shared_ptr<const Schedule> run(UOp root) {
+    std::shared_ptr<const Schedule> s = cached_schedule(root);
+    Bindings bindings{inputs_, {}};
+    const std::vector<Array> expected = evaluate(root, bindings);
+    const std::vector<Array> got = test::run_schedule(*s, inputs_);
+    EXPECT_EQ(expected.size(), got.size());
+    for (size_t i = 0; i < got.size(); i++) EXPECT_EQ(expected[i].data, got[i].data) << i;
+    kept_.push_back(s->notes);
+    sets_.insert(s->notes.get());
+    return s;
+  }
+  size_t notess() const { return sets_.size(); }
+
+  Arena arena_;
+  std::map<int64_t, Array> inputs_;
+  std::vector<std::shared_ptr<const void>> kept_;
+  std::set<const void*> sets_;
+};
+
+TEST_F(LikePrograms, ReadingOneElementAfterTheOther) {
+  const UOp p = memory(100, 1);
+  for (int64_t i = 0; i < 100; i++) run(stored(slice(p, i, i + 1) * number(2)));
+  EXPECT_EQ(notess(), 2u);
+  EXPECT_EQ(schedule_cache_counts().misses, 2u);
+}
+
+TEST_F(LikePrograms, WritingOneElementAfterTheOther) {
+  const UOp a = memory(60, 1);
+  for (int64_t i = 1; i < 60; i++) {
+    run(sink(after(a, slice(a, i, i + 1).assign(slice(a, i - 1, i) + number(double(i))))));
+  }
+  EXPECT_EQ(notess(), 2u);
+}
+
+TEST_F(LikePrograms, UpdatingAWindowThatMoves) {
+  const UOp a = memory(60, 1);
+  for (int64_t i = 0; i < 56; i++) {
+    const UOp window = slice(a, i, i + 4);
+    const auto s = run(sink(after(a, window.assign(window * number(3)))));
+    EXPECT_EQ(s->calls.size(), 1u);
+  }
+  EXPECT_EQ(notess(), 2u);
+}
+
+TEST_F(LikePrograms, ReducingAPrefixThatGrows) {
+  const UOp x = memory(200, 1);
+  for (int64_t n = 2; n < 100; n++) run(stored(reduce_axis(Op::ADD, slice(x, 0, n), Axes{0})));
+  EXPECT_EQ(notess(), 2u);
+}
+
+TEST_F(LikePrograms, ASequenceThatGrowsHasMemoryOfItsOwnSize) {
+  for (int64_t n = 2; n < 60; n++) {
+    const UOp x = reshape(memory(n * 3, 1), Sizes{n, 3});
+    const UOp rows = expand(reshape(x, Sizes{n, 1, 3}), Sizes{n, n, 3});
+    const UOp columns = expand(reshape(x, Sizes{1, n, 3}), Sizes{n, n, 3});
+    const auto s = run(stored(reduce_axis(Op::ADD, rows * columns, Axes{2})));
+    EXPECT_EQ(s->buffers[s->outputs[0]].size, n * n);
+    for (const KernelCall& call : s->calls) {
+      for (const BoundVariable& v : call.variables) EXPECT_EQ(v.value, n);
+    }
+  }
+  EXPECT_EQ(notess(), 2u);
+}
+
+TEST_F(LikePrograms, ASizePastThoseThatWereExpectedIsScheduledAnew) {
+  const auto total = [&](int64_t n) { return stored(reduce_axis(Op::MAX, memory(n, 1), Axes{0})); };
+  run(total(10));
+  run(total(11));
+  run(total(10'000));
+  run(total(9'000));
+  EXPECT_EQ(notess(), 3u);
+}
+
+TEST_F(LikePrograms, NumbersThatBreakTheRuleGetASchedule) {
+  const UOp x = memory(64, 1);
+  const auto both = [&](int64_t i, int64_t k) {
+    return stored(slice(x, i, i + 4) + slice(x, k, k + 4));
+  };
+  run(both(0, 10));
+  run(both(1, 11));  // k = i + 10, so far
+  run(both(5, 15));
+  EXPECT_EQ(notess(), 2u);
+  run(both(2, 40));  // no
+  run(both(7, 21));
+  EXPECT_EQ(notess(), 3u);
+}
+
+TEST_F(LikePrograms, AnOverlapThatComesAndGoesIsRight) {
+  const UOp a = memory(64, 1);
+  for (const int64_t from : {0, 30, 31, 29, 32, 40, 28}) {
+    run(sink(after(a, slice(a, 30, 40).assign(slice(a, from, from + 10) + number(1)))));
+  }
+}
+
+TEST_F(LikePrograms, TheMemoryOfAnInputIsNotTakenOverWhereSizesMayDiffer) {
+  for (const auto& [n, m] : std::vector<std::pair<int64_t, int64_t>>{{8, 8}, {8, 10}, {8, 12}}) {
+    const UOp x = memory(n, 1), y = memory(m, 2);
+    const UOp both = sink(contiguous(x + number(1)), contiguous(y + number(1)));
+    const auto s = cached_schedule(both, {.dying = {1, 2}});
+    for (const ScheduledBuffer& out : s->buffers) {
+      if (out.kind != ScheduledBuffer::Kind::kOutput) continue;
+      for (const ScheduledBuffer& in : s->buffers) {
+        const bool shares = in.kind == ScheduledBuffer::Kind::kInput && in.slot == out.slot;
+        if (shares) {
+          EXPECT_EQ(in.size, out.size);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(LikePrograms, AxesOfSizeOneAreNoVariables) {
+  for (int64_t n = 1; n < 6; n++) {
+    const UOp x = reshape(memory(n * 4, 1), Sizes{n, 4});
+    run(stored(x * expand(reduce_axis(Op::ADD, x, Axes{1}), Sizes{n, 4})));
+  }
+  EXPECT_EQ(notess(), 3u);
+}
+
+}  // namespace
+}  // namespace weft
