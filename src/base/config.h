@@ -19,6 +19,7 @@ struct Config {
   int threads = 0;   // WEFT_THREADS: at most so many run one kernel; 0: as many as there are cores
   // WEFT_BEAM: the width of the search for a kernel's optimisations; 0: rules of thumb choose
   int beam = 0;
+  int beam_seconds = 60;  // WEFT_BEAM_SECONDS: a search that takes longer ends with what it has
   // WEFT_CACHE_DIR: where compiled kernels and schedules are kept; by default
   // $XDG_CACHE_HOME/weft, or .cache/weft in $HOME. Empty: nowhere.
   std::string cache_dir{};

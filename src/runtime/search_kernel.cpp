@@ -37,7 +37,6 @@ namespace {
 // Raised when what was found before is not worth knowing any more: part of every key.
 constexpr uint64_t kFormat = 1;
 constexpr std::string_view kHeader = "weft beam\n";
-constexpr double kMostSeconds = 60;  // of one search
 constexpr int64_t kMemoryShare = 8;  // at most this part of the machine's memory is used
 
 Hash128 key_of(UOp ast, const KernelSearch& search) {
@@ -96,7 +95,7 @@ SearchResult run_search(UOp ast, UOp kernel, std::string_view name, const Kernel
   SearchCalls calls{
       .time = [&](const OptList& opts) { return timer.time(opts); },
       .prepare = [&](std::span<const OptList> lists) { timer.prepare(lists); },
-      .is_over = [&] { return double(now_ns() - begin) * 1e-9 > kMostSeconds; },
+      .is_over = [&] { return double(now_ns() - begin) * 1e-9 > double(config().beam_seconds); },
   };
   if (is_terminal) calls.progress = [&](const SearchProgress& at) { bar.show(at); };
   SearchResult result = search_opts(kernel, search.target, search.width, calls);

@@ -35,7 +35,7 @@ namespace weft {
 namespace {
 
 // A candidate is run until so much time has passed, or so often.
-constexpr double kSecondsEach = 0.02;
+constexpr double kSecondsEach = 0.008;
 constexpr size_t kFewestRuns = 3, kMostRuns = 200;
 // What takes so many times the best is not run again; short runs are too noisy to say.
 constexpr double kHopeless = 2.5, kShortSeconds = 2e-4;

@@ -42,6 +42,11 @@ struct Candidate {
   double seconds = 0;
 };
 
+bool is_loop(UOp range) {
+  return range.axis() != AxisType::kUpcast && range.axis() != AxisType::kUnroll &&
+         range.axis() != AxisType::kGroupReduce && range.axis() != AxisType::kLane;
+}
+
 // The kernel with its loops and local memories numbered in the order in which they are met.
 Hash128 key_of(UOp kernel) {
   std::map<int64_t, int64_t> loops, locals;
@@ -55,6 +60,12 @@ Hash128 key_of(UOp kernel) {
       const int64_t id = locals.try_emplace(n.number(), int64_t(locals.size())).first->second;
       return arena.make(n.op(), n.dtype(), srcs, Arg::integer(id));
     }
+    if (n.is(Op::END) || n.is(Op::REDUCE)) {  // copies and lanes have no order
+      std::vector<UOp> sorted(srcs.begin(), srcs.end());
+      const auto copies = std::stable_partition(sorted.begin() + 1, sorted.end(), is_loop);
+      std::sort(copies, sorted.end(), [](UOp a, UOp b) { return a.range_id() < b.range_id(); });
+      return arena.with_srcs(n, sorted);
+    }
     return arena.with_srcs(n, srcs);
   }));
 }
@@ -65,8 +76,7 @@ int64_t expanded_nodes(std::span<const UOp> order) {
   for (UOp n : order) {
     double copies = 1;
     for (UOp r : ranges_of(n)) {
-      const bool is_copied = r.axis() == AxisType::kUpcast || r.axis() == AxisType::kUnroll ||
-                             r.axis() == AxisType::kGroupReduce;
+      const bool is_copied = !is_loop(r) && r.axis() != AxisType::kLane;
       if (is_copied && r.src(0).is_const()) copies *= double(r.src(0).const_int());
     }
     nodes += copies;
@@ -200,6 +210,8 @@ class Search {
       if (is_small(kernel)) out.push_back(candidate(std::move(opts), kernel));
     };
     for (const Opt& opt : next_opts(from.kernel, target_)) {
+      const bool is_done = std::ranges::find(from.opts, opt) != from.opts.end();
+      if (opt.kind == OptKind::kStage && is_done) continue;
       OptList opts = from.opts;
       opts.push_back(opt);
       if (const UOp kernel = applied(from.kernel, {&opt, 1})) add(std::move(opts), kernel);
@@ -280,6 +292,13 @@ class Search {
 
   // ---- the end
 
+  void prepare_again(std::span<const Candidate> found, const Candidate& chosen) const {
+    if (!calls_.prepare) return;
+    std::vector<OptList> lists{chosen.opts};
+    for (const Candidate& c : found) lists.push_back(c.opts);
+    calls_.prepare(lists);
+  }
+
   double time_again(const OptList& opts, double before) {
     return std::min(time(opts).value_or(before), before);
   }
@@ -291,6 +310,7 @@ class Search {
     found = best_of(std::move(found), width_);
     std::optional<double> reference = times_[chosen.key];
     const bool is_open = !found.empty() && found[0].key != chosen.key;
+    if (is_open) prepare_again(found, chosen);
     for (size_t turn = 0; is_open && turn < kTurns; turn++) {
       for (Candidate& c : found) c.seconds = time_again(c.opts, c.seconds);
       if (reference) reference = time_again(chosen.opts, *reference);
