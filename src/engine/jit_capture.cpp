@@ -227,8 +227,7 @@ class Maker {
     return slots;
   }
 
-  void add_call(const Schedule& schedule, const KernelCall& call,
-                std::span<const uint32_t> slots) {
+  void add_call(const Schedule& schedule, const KernelCall& call, std::span<const uint32_t> slots) {
     const PreparedKernel& kernel = recipe_->programs.back()->kernels[call.kernel];
     JitRecipe::Call c{.program = kernel.program.get(),
                       .first_argument = uint32_t(recipe_->arguments.size()),

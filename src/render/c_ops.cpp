@@ -110,7 +110,7 @@ constexpr CRow kSaturatingRows[] = {
 #define WEFT_HALF_AS_X "_Float16 h; __builtin_memcpy(&h, &a, sizeof h); float x = h; "
 #define WEFT_RETURN_HALF "u16 r; __builtin_memcpy(&r, &h, sizeof r); return r;"
 constexpr CRow kFromHalfRows[] = {
-  {{Op::CAST}, kBools, "half_to_$T($0)", kPostfix, kAny, {}, WEFT_HALF_AS_X "return x != 0;"},
+  {{Op::CAST}, kBools, "half_to_$T($0)", kPostfix, kAny, {}, "return (a & 0x7fff) != 0;"},
   {{Op::CAST}, kReals, "half_to_$T($0)", kPostfix, kAny, {}, WEFT_HALF_AS_X "return x;"},
   {{Op::CAST}, kSignedInts, "half_to_$T($0)", kPostfix, kAny, {}, WEFT_HALF_AS_X
    "return x >= $l && x < $h ? ($T)x : x != x ? 0 : x < 0 ? $m : $g;"},
@@ -126,7 +126,7 @@ constexpr CRow kToHalfRows[] = {
    "_Float16 h = (_Float16)(float)a; " WEFT_RETURN_HALF},
 };
 constexpr CRow kSameBits = {{Op::BITCAST}, kAnyDType, "$0", kAtom, kAtom, "="};
-constexpr CRow kBitcast = {{Op::BITCAST}, kAnyDType, "$s_as_$T($0)", kPostfix, kAny, "($T)$0",
+constexpr CRow kBitcast = {{Op::BITCAST}, kAnyDType, "$s_as_$T($0)", kPrefix, kAny, "($T)($0)",
                            "$T r; __builtin_memcpy(&r, &a, sizeof r); return r;"};
 // clang-format on
 

@@ -18,23 +18,29 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/at_fork.h"
 #include "base/config.h"
 #include "base/error.h"
 #include "base/small_vector.h"
 #include "codegen/lower.h"
+#include "codegen/target.h"
 #include "ir/arena.h"
 #include "ir/evaluate.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/walk.h"
 #include "render/render.h"
+#include "rewrite/trace.h"
 #include "runtime/buffer.h"
 #include "runtime/caching_allocator.h"
+#include "runtime/cpu/compile_c.h"
 #include "runtime/cpu/cpu_toolchain.h"
 #include "runtime/cpu/host_cpu.h"
 #include "runtime/cpu/llvm_library.h"
 #include "runtime/cpu/parallel.h"
+#include "runtime/debug.h"
 #include "runtime/device.h"
 #include "runtime/program.h"
 #include "schedule/schedule.h"
@@ -96,8 +102,12 @@ class CpuProgram : public Program {
       if (n.is(Op::VARIABLE)) given.emplace(n.name());
     }
     const Graph kernel = own(ast);
-    const UOp linear = lower(kernel.root, target_of(toolchain));
+    Trace trace;
+    const UOp linear = lower(kernel.root, target_of(toolchain), shows(6) ? &trace : nullptr);
     source_ = render(toolchain, linear, name);
+    if (shows(3)) {
+      show_lowered({name, kernel.root, linear, target_of(toolchain), source_, trace});
+    }
     loaded_ = load_kernel(toolchain, source_, name);
     function_ = loaded_->function();
     scratch_bytes_ = scratch_bytes(linear);
@@ -177,6 +187,8 @@ class CpuDevice : public Device {
 
   void* allocate(size_t bytes) override { return allocator().allocate(bytes); }
   void free(void* memory, size_t bytes) noexcept override { allocator().free(memory, bytes); }
+  bool has_host_memory() const override { return true; }
+  bool keeps_schedules() const override { return true; }
   void copy_in(void* to, std::span<const std::byte> from) override {
     if (!from.empty()) std::memcpy(to, from.data(), from.size());
   }
@@ -189,6 +201,15 @@ class CpuDevice : public Device {
   void start() override {
     if (is_started_.exchange(true) || fixed_ == Toolchain::kC) return;
     load_llvm_in_background();
+  }
+  std::string description() const override {
+    const Toolchain used =
+        fixed_.value_or(is_installed(Toolchain::kLlvm) ? Toolchain::kLlvm : Toolchain::kC);
+    if (!is_installed(used)) return "no compiler is installed";
+    const Target& target = target_of(used);
+    return fmt::format("kernels by {}, {} cores, vectors of {} bytes, OpenMP runtime {}",
+                       used == Toolchain::kLlvm ? llvm_identity() : c_compiler_identity(),
+                       target.cores, target.vector_bytes, openmp_runtime());
   }
   std::shared_ptr<Program> compile(UOp ast, std::string_view name) override {
     return std::make_shared<CpuProgram>(ast, toolchain(), name);
