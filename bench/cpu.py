@@ -7,6 +7,7 @@ counts is the least time of a run over all rounds.
 import json
 import os
 import pathlib
+import select
 import shutil
 import signal
 import subprocess
@@ -17,6 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 PEERS = {"numpy": "numpy", "torch": "torch", "torch.compile": "torch", "jax": "jax", "tinygrad": "tinygrad"}
 OURS = {"weft": "CPU", "weft C": "CPU:C"}  # devices
 ROUNDS, SECONDS = 6, 0.4
+LIMIT = 120  # seconds of an answer; past them the process is ended
 
 
 def progress(text=""):
@@ -55,51 +57,50 @@ class Process:
     """One library; stopped but while it answers."""
 
     def __init__(self, build, library, folder):
-        self.library, self.result = library, folder / f"{library}.npy"
-        self.log = open(folder / f"{library}.log", "w+")
-        self.process = subprocess.Popen([sys.executable, str(HERE / "cpu_cases.py"), library, str(folder)],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True,
-                                        env=environment(build, library, folder))
-        self.process.send_signal(signal.SIGSTOP)
+        self.library, self.result, self.log = library, folder / f"{library}.npy", folder / f"{library}.log"
+        self.command = [sys.executable, str(HERE / "cpu_cases.py"), library, str(folder)]
+        self.environment, self.process = environment(build, library, folder), None
 
     def ask(self, **command):
-        try:
-            self.process.send_signal(signal.SIGCONT)
-            self.process.stdin.write(json.dumps(command) + "\n")
-            self.process.stdin.flush()
-            line = self.process.stdout.readline()
-            self.process.send_signal(signal.SIGSTOP)
-        except BrokenPipeError:
-            line = ""
+        if self.process is None:
+            with open(self.log, "w") as log:
+                self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                                stderr=log, text=True, env=self.environment)
+        self.process.send_signal(signal.SIGCONT)
+        self.process.stdin.write(json.dumps(command) + "\n")
+        self.process.stdin.flush()
+        answered, _, _ = select.select([self.process.stdout], [], [], LIMIT)
+        line = self.process.stdout.readline() if answered else ""
         if line:
+            self.process.send_signal(signal.SIGSTOP)
             return json.loads(line)
-        self.log.seek(0)
-        return {"error": f"ended with status {self.process.wait()}: {self.log.read()[-200:].strip()}"}
+        self.end()
+        return {"error": f"ended: {self.log.read_text()[-200:].strip()}" if answered else f"no answer in {LIMIT} s"}
 
     def end(self):
-        self.process.kill()
-        self.process.wait()
-        self.log.close()
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
 
 
-def error_of(case, file):
-    """Of the result in the file; None where it is right."""
-    import numpy as np
-    expected = np.asarray(case.reference(*(x.astype(np.float64) for x in case.inputs())))
-    given = np.load(file)
-    if given.shape != expected.shape:
-        return f"shape {given.shape} instead of {expected.shape}"
-    error = float(np.abs(given - expected).max() / np.abs(expected).max())
-    return None if error <= case.bound else f"wrong by {error:.1e} of the largest value, {case.bound:.0e} are allowed"
+def error_of(result, expected, bound):
+    """None where the result is right."""
+    if result.shape != expected.shape:
+        return f"shape {result.shape} instead of {expected.shape}"
+    error = float(abs(result - expected).max() / abs(expected).max())
+    return None if error <= bound else f"wrong by {error:.1e} of the largest value, {bound:.0e} are allowed"
 
 
 def measure(name, case, processes):
     """Seconds by library, and by library what was in the way."""
+    import numpy as np
     ready, problems, times = [], {}, {}
+    expected = np.asarray(case.reference(*(x.astype(np.float64) for x in case.inputs())))
     for process in processes:
         progress(f"{case.title}: {process.library} compiles")
         answer = process.ask(prepare=name)
-        problem = answer.get("error") or error_of(case, process.result)
+        problem = answer.get("error") or error_of(np.load(process.result), expected, case.bound)
         if problem:
             problems[process.library] = problem
         else:
@@ -107,11 +108,11 @@ def measure(name, case, processes):
     for i in range(ROUNDS):
         for process in ready:
             progress(f"{case.title}: round {i + 1} of {ROUNDS}, {process.library}")
-            answer = process.ask(time=SECONDS)
-            if "error" in answer:
+            answer = process.ask(time=SECONDS) if process.library not in problems else {}
+            if "least" in answer:
+                times[process.library] = min(answer["least"], times.get(process.library, answer["least"]))
+            elif answer:
                 problems[process.library] = answer["error"]
-            else:
-                times[process.library] = min(answer["least"], times.get(process.library, 1e9))
     progress()
     return times, problems
 
@@ -124,7 +125,8 @@ def row(case, libraries, times):
     best = min(peers, key=peers.get)
     ratio = peers[best] / times["weft"]
     rate = f"{case.flops / times['weft'] / 1e9:>9.0f}" if case.flops else f"{'':>9}"
-    return f"{case.title:<22}{cells}{rate}{best:>15}{ratio:>8.2f}{case.mark:>7.2f}{'' if ratio >= case.mark else '  below':<7}"
+    short = "" if ratio >= case.mark else "  below"
+    return f"{case.title:<22}{cells}{rate}{best:>15}{ratio:>8.2f}{case.mark:>7.2f}{short}"
 
 
 def report(build, only=()):
