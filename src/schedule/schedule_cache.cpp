@@ -36,17 +36,6 @@ constexpr size_t kMostCalls = 2;  // of a general schedule, for each of one that
 constexpr size_t kMostFamilyNodes = size_t(1)
                                     << 16;  // larger graphs are worth a schedule of their own
 
-Hash128 key_of(Hash128 h, const ScheduleOptions& o) {
-  h = mix(h, hash_bytes_128(o.device));
-  for (const size_t limit : {o.limits.statements, o.limits.buffers, o.limits.writes,
-                             o.limits.accumulators, o.limits.pieces, size_t(o.limits.sequences)}) {
-    h = mix(h, limit);
-  }
-  h = mix(h, o.dying.size());
-  for (const int64_t id : o.dying) h = mix(h, uint64_t(id));
-  return h;
-}
-
 // Graphs that differ in numbers. The second one to come makes those that differ parameters; one
 // that does not fit makes it anew, a few times.
 struct Family {
@@ -63,12 +52,13 @@ class Cache {
   std::shared_ptr<const Schedule> find_general(std::span<const UOp> order,
                                                const ScheduleOptions& options,
                                                std::optional<Hash128>& new_family) {
-    if (!may_have_family(order)) return nullptr;
+    const auto is_symbolic = [](UOp n) { return n.is(Op::VARIABLE); };
+    if (order.size() > kMostFamilyNodes || std::ranges::any_of(order, is_symbolic)) return nullptr;
     const Skeleton skeleton = skeleton_of(order);
     Sample sample = sample_of(skeleton);
     const std::lock_guard lock(family_mutex_);
     if (families_.size() > kMostFamilies) families_.clear();
-    const Hash128 key = key_of(skeleton.hash, options);
+    const Hash128 key = schedule_key(skeleton.hash, options);
     const auto [at, is_new] = families_.try_emplace(key);
     Family& family = at->second;
     if (is_new) {
@@ -100,21 +90,6 @@ class Cache {
     const std::lock_guard lock(family_mutex_);
     const auto at = families_.find(family);
     if (at != families_.end()) at->second.calls = calls;
-  }
-
-  // The schedule that another process made; it is the first of its family here.
-  std::shared_ptr<const Schedule> load(const Hash128& key, std::span<const UOp> order,
-                                       const ScheduleOptions& options) {
-    std::optional<Schedule> stored = load_schedule(options.store, key);
-    if (!stored) return nullptr;
-    auto schedule = std::make_shared<const Schedule>(std::move(*stored));
-    add(key, schedule);
-    {
-      const std::lock_guard lock(mutex_);
-      counts_.loaded++;
-    }
-    begin_family(order, options, schedule->calls.size());
-    return schedule;
   }
 
   std::shared_ptr<const Schedule> find(const Hash128& key) {
@@ -151,6 +126,7 @@ class Cache {
   ScheduleCacheCounts counts() {
     const std::lock_guard lock(mutex_);
     counts_.schedules = entries_.size();
+    counts_.loaded = loaded_schedules() - loaded_before_;
     return counts_;
   }
 
@@ -161,25 +137,11 @@ class Cache {
     entries_.clear();
     order_.clear();
     counts_ = {};
+    loaded_before_ = loaded_schedules();
     bytes_ = 0;
   }
 
  private:
-  void begin_family(std::span<const UOp> order, const ScheduleOptions& options, size_t calls) {
-    if (!may_have_family(order)) return;
-    const Skeleton skeleton = skeleton_of(order);
-    const std::lock_guard lock(family_mutex_);
-    const auto [at, is_new] = families_.try_emplace(key_of(skeleton.hash, options));
-    if (!is_new) return;
-    at->second.samples.push_back(sample_of(skeleton));
-    at->second.calls = calls;
-  }
-
-  static bool may_have_family(std::span<const UOp> order) {
-    return order.size() <= kMostFamilyNodes &&
-           std::ranges::none_of(order, [](UOp n) { return n.is(Op::VARIABLE); });
-  }
-
   struct KeyHash {
     size_t operator()(const Hash128& h) const { return size_t(h.low); }
   };
@@ -195,6 +157,7 @@ class Cache {
   std::list<Hash128> order_;  // most recently used first
   std::unordered_map<Hash128, Entry, KeyHash> entries_;
   ScheduleCacheCounts counts_;
+  uint64_t loaded_before_ = 0;  // schedules, when counting began
   size_t bytes_ = 0;
 };
 
@@ -207,15 +170,13 @@ Cache& cache() {
 
 std::shared_ptr<const Schedule> cached_schedule(UOp sink, const ScheduleOptions& options) {
   std::vector<UOp> order = toposort(sink);
-  const Hash128 key = key_of(graph_key(order), options);
+  const Hash128 key = schedule_key(graph_key(order), options);
   if (std::shared_ptr<const Schedule> found = cache().find(key)) return found;
-  if (std::shared_ptr<const Schedule> loaded = cache().load(key, order, options)) return loaded;
   std::optional<Hash128> new_family;
   if (auto general = cache().find_general(order, options, new_family)) return general;
-  auto made = std::make_shared<const Schedule>(make_schedule(std::move(order), options));
+  auto made = std::make_shared<const Schedule>(stored_schedule(std::move(order), options));
   cache().add(key, made);
   if (new_family) cache().note_calls(*new_family, made->calls.size());
-  store_schedule(options.store, key, *made);
   return made;
 }
 

@@ -21,7 +21,7 @@ std::shared_ptr<const Schedule> cached_schedule(UOp sink, const ScheduleOptions&
 
 struct ScheduleCacheCounts {
   uint64_t hits = 0, misses = 0;
-  uint64_t loaded = 0;  // misses that were found in the store
+  uint64_t loaded = 0;  // schedules that were in the store and not made
   size_t schedules = 0;
 };
 ScheduleCacheCounts schedule_cache_counts();

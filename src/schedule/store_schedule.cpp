@@ -1,10 +1,9 @@
 // Numbers of seven bits per byte, texts with their length, nodes by their place in the list.
 #include "schedule/store_schedule.h"
 
-#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -25,6 +24,7 @@
 #include "ir/op.h"
 #include "ir/spec.h"
 #include "ir/walk.h"
+#include "schedule/graph_key.h"
 #include "schedule/schedule.h"
 
 namespace weft {
@@ -98,6 +98,11 @@ class Writer {
     number(uint64_t(b.id));
     numbers(b.data);
     number(b.slot);
+    if (b.formula) {
+      graph(b.formula);
+    } else {
+      number(0);
+    }
   }
 
   void call(const KernelCall& c) {
@@ -169,9 +174,15 @@ class Reader {
   Schedule schedule() {
     Schedule s;
     const size_t kernels = count();
-    for (size_t i = 0; i < kernels; i++) s.kernels.push_back(graph());
+    for (size_t i = 0; i < kernels; i++) {
+      Graph kernel{std::make_shared<Arena>(), {}};
+      kernel.root = graph(*kernel.arena);
+      require(bool(kernel.root));
+      verify(kernel.root, Stage::kKernel, "load");
+      s.kernels.push_back(std::move(kernel));
+    }
     const size_t buffers = count();
-    for (size_t i = 0; i < buffers; i++) s.buffers.push_back(buffer());
+    for (size_t i = 0; i < buffers; i++) s.buffers.push_back(buffer(s));
     const size_t calls = count();
     for (size_t i = 0; i < calls; i++) s.calls.push_back(call(s));
     s.outputs = numbers<uint32_t>(buffers);
@@ -179,7 +190,12 @@ class Reader {
     s.temp_bytes = int64_t(number());
     s.peak_bytes = int64_t(number());
     require(s.slot_count <= buffers);
-    for (const ScheduledBuffer& b : s.buffers) require(b.slot < s.slot_count);
+    bool has_formulas = false;
+    for (const ScheduledBuffer& b : s.buffers) {
+      require(b.slot < s.slot_count);
+      has_formulas |= bool(b.formula);
+    }
+    if (!has_formulas) s.formulas = nullptr;
     return s;
   }
 
@@ -196,11 +212,11 @@ class Reader {
     return {Scalar(packed & 0xff), AddrSpace(packed >> 8 & 0xff), uint16_t(packed >> 16)};
   }
 
-  Graph graph() {
-    Graph g{std::make_shared<Arena>(), {}};
+  // Null when it has no nodes.
+  UOp graph(Arena& arena) {
     std::vector<UOp> nodes(count()), srcs;
-    require(!nodes.empty());
-    g.arena->expect(nodes.size());
+    if (nodes.empty()) return {};
+    arena.expect(nodes.size());
     for (size_t i = 0; i < nodes.size(); i++) {
       const Op op = Op(below(kOpCount));
       const DType type = dtype();
@@ -212,14 +228,12 @@ class Reader {
         require(back >= 1 && back <= i);
         source = nodes[i - back];
       }
-      nodes[i] = g.arena->make(op, type, srcs, arg);
+      nodes[i] = arena.make(op, type, srcs, arg);
     }
-    g.root = nodes.back();
-    verify(g.root, Stage::kKernel, "load");
-    return g;
+    return nodes.back();
   }
 
-  ScheduledBuffer buffer() {
+  ScheduledBuffer buffer(Schedule& s) {
     ScheduledBuffer b{.kind = ScheduledBuffer::Kind(below(4)),
                       .dtype = dtype(),
                       .size = int64_t(number()),
@@ -227,6 +241,8 @@ class Reader {
                       .id = int64_t(number()),
                       .data = numbers<uint64_t>(),
                       .slot = uint32_t(number())};
+    if (!s.formulas) s.formulas = std::make_shared<Arena>();
+    b.formula = graph(*s.formulas);
     require(b.data.empty() || b.data.size() == size_t(b.size));
     return b;
   }
@@ -282,20 +298,7 @@ Hash128 stamp_of_library() {
   return h;
 }
 
-Hash128 key_in_store(const Hash128& key) {
-  static const Hash128 kStamp = stamp_of_library();
-  return mix(kStamp, key);
-}
-
-template <class Read>
-auto load(ScheduleStore* store, const Hash128& key, Read&& read) -> decltype(read_all({}, read)) {
-  if (store == nullptr) return std::nullopt;
-  const std::optional<std::vector<std::byte>> bytes = store->get(key);
-  if (!bytes) return std::nullopt;
-  auto result = read_all(*bytes, read);
-  if (!result) store->remove(key);
-  return result;
-}
+std::atomic<uint64_t> load_count = 0;
 
 }  // namespace
 
@@ -309,14 +312,38 @@ std::optional<Schedule> schedule_of_bytes(std::span<const std::byte> bytes) {
   return read_all(bytes, [](Reader& reader) { return reader.schedule(); });
 }
 
-std::optional<Schedule> load_schedule(ScheduleStore* store, const Hash128& key) {
-  return load(store, key_in_store(key),
-              [](Reader& reader) { return reader.schedule(); });
+Hash128 schedule_key(Hash128 h, const ScheduleOptions& o) {
+  h = mix(h, hash_bytes_128(o.device));
+  for (const size_t limit : {o.limits.statements, o.limits.buffers, o.limits.writes,
+                             o.limits.accumulators, o.limits.pieces, size_t(o.limits.sequences)}) {
+    h = mix(h, limit);
+  }
+  h = mix(h, o.dying.size());
+  for (const int64_t id : o.dying) h = mix(h, uint64_t(id));
+  h = mix(h, o.tables.size());
+  for (const int64_t id : o.tables) h = mix(h, uint64_t(id));
+  for (const BoundVariable& v : o.variables) {
+    h = mix(mix(h, hash_bytes_128(v.name)), uint64_t(v.value));
+  }
+  return h;
 }
 
-void store_schedule(ScheduleStore* store, const Hash128& key, const Schedule& schedule) {
-  if (store == nullptr) return;
-  store->put(key_in_store(key), bytes_of_schedule(schedule));
+Schedule stored_schedule(std::vector<UOp> order, const ScheduleOptions& options) {
+  if (options.store == nullptr) return make_schedule(std::move(order), options);
+  static const Hash128 kStamp = stamp_of_library();
+  const Hash128 key = mix(kStamp, schedule_key(graph_key(order), options));
+  if (const std::optional<std::vector<std::byte>> bytes = options.store->get(key)) {
+    if (std::optional<Schedule> stored = schedule_of_bytes(*bytes)) {
+      load_count++;
+      return std::move(*stored);
+    }
+    options.store->remove(key);
+  }
+  Schedule made = make_schedule(std::move(order), options);
+  options.store->put(key, bytes_of_schedule(made));
+  return made;
 }
+
+uint64_t loaded_schedules() { return load_count; }
 
 }  // namespace weft

@@ -15,7 +15,7 @@ from weft import _guards  # noqa: E402
 
 GUARDED: Program = [
     Step("setup", "k = 1"), Step("setup", "g0 = Tensor([1, 2])"),
-    Step("body", "t1 = p0 * k"), Step("body", "g0 += 1"), Step("body", "return [t1, g0]"),
+    Step("body", "t1 = p0 * k"), Step("body", "g0 += 1"), Step("body", "return [t1]"),
     Step("run", "x1 = Tensor([3, 4])"),
     Step("run", "o1 = f(x1)"), Step("run", "o2 = f(x1)"), Step("run", "n = g0.tolist()"),
     Step("run", "k = 2"), Step("run", "o3 = f(x1)"), Step("run", "r1 = o3[0]"), Step("run", "n = r1.tolist()"),
