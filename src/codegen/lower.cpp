@@ -15,6 +15,7 @@
 #include "codegen/reduce_to_registers.h"
 #include "codegen/target.h"
 #include "codegen/vectorize.h"
+#include "codegen/widen_loads.h"
 #include "ir/node.h"
 #include "ir/spec.h"
 #include "rewrite/graph_rewrite.h"
@@ -59,6 +60,7 @@ UOp lower(UOp ast, const Target& target, std::span<const Opt> opts, Trace* trace
   passes.run("reduce to registers", [&](UOp n) { return reduce_to_registers(n, target); });
   passes.run("simplify", [](UOp n) { return simplify(n); });
   passes.run("vectorize", vectorize);
+  passes.run("widen loads", [&](UOp n) { return widen_loads(n, target); });
   passes.run("index width", index_width);
   passes.run("decompose", [&](UOp n) { return decompose(n, target); });
   passes.run("linearize", linearize, Stage::kProgram);

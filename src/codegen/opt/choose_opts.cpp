@@ -26,7 +26,7 @@ namespace weft {
 namespace {
 
 constexpr int64_t kTileRows = 6, kTileVectors = 4;  // of a contraction, in registers
-constexpr int64_t kCacheTile = 32;                  // of a transposition, elements on each axis
+constexpr int64_t kCacheTile = 64;                  // of a transposition, elements on each axis
 constexpr int64_t kConflictBytes = 1024;            // rows so far apart share lines of a cache
 constexpr int64_t kGroups = 4;                      // accumulators that hide an addition's latency
 constexpr int64_t kCopyNodes = 160;                 // nodes of a body that are worth copying
@@ -245,8 +245,12 @@ class Chooser {
         if (other == along || step_of(n, other) != 1) continue;
         if (most_places(other) < 2 * kCacheTile || most_places(along) < 2 * kCacheTile) continue;
         const int64_t a = along.range_id(), b = other.range_id();
+        const int64_t inner = free_range_id(sink_), lanes = lanes_in(along);
         if (!attempt(OptKind::kTile, b, kCacheTile)) return false;
-        attempt(OptKind::kTile, a, kCacheTile);
+        const int64_t innermost = free_range_id(sink_);
+        if (!attempt(OptKind::kTile, a, kCacheTile)) return true;
+        // A block that is as high as it is wide is turned over in registers.
+        if (attempt(OptKind::kVector, innermost, lanes)) attempt(OptKind::kUpcast, inner, lanes);
         return true;
       }
     }
@@ -262,7 +266,8 @@ class Chooser {
     for (UOp n : accesses_) {
       const std::optional<int64_t> step = step_of(n, r);
       if (step == 0 || !is_in_scope(r, n)) continue;
-      score += places_of(n) * (step == 1 ? 2 : step == -1 && n.is(Op::LOAD) ? 1 : -1);
+      const bool is_write = n.is(Op::STORE);  // lanes can be read one by one, but hardly written
+      score += places_of(n) * (step == 1 ? 2 + int(is_write) : step == -1 && !is_write ? 1 : -1);
     }
     return score;
   }
