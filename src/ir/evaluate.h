@@ -33,8 +33,8 @@ struct Bindings {
 // effects are done. SPECIALs are the outermost loops, in the order of their names; those named l...
 // are the threads of a workgroup, which meet at every BARRIER and share DEFINE_LOCAL memory. A
 // KERNEL runs its ast on its arguments. A LINEAR list runs in its order; an AFTER
-// that it leaves out is read where it is used. Writes to global memory change bindings.buffers; a buffer that has no
-// binding gets one.
+// that it leaves out is read where it is used. Writes to global memory change bindings.buffers; a
+// buffer that has no binding gets one.
 //
 // An element read out of bounds or before it is written, or an index past 64 bits, is an error when
 // its value is used: not in the arm that a WHERE leaves, nor behind a gate that is off.

@@ -85,8 +85,8 @@ std::vector<Clause> clauses_of(UOp condition, Gated gate) {
   return out;
 }
 
-// Values alone: below a node that closes loops or waits for effects a term may mean something else. A
-// loop whose size depends on another one stays as it is: what closes it names it. A LOAD happens
+// Values alone: below a node that closes loops or waits for effects a term may mean something else.
+// A loop whose size depends on another one stays as it is: what closes it names it. A LOAD happens
 // whether or not its value is used: its gate stays whole.
 bool is_plain(UOp n) {
   if (n.is(Op::LOAD) && n.src_count() > 1) return false;

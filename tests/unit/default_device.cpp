@@ -1,5 +1,5 @@
-// Tests that do not name a device are about values, versions and schedules: they run on the reference
-// device. This runs before main, and so before the environment is read.
+// Tests that do not name a device are about values, versions and schedules: they run on the
+// reference device. This runs before main, and so before the environment is read.
 #include <cstdlib>
 
 namespace {

@@ -1,4 +1,6 @@
 // Addresses in code, bit by bit: of AArch64 too, which the tests may not run on.
+#include "runtime/cpu/relocations.h"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -7,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "runtime/cpu/relocations.h"
 
 namespace weft {
 namespace {

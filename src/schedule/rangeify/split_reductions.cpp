@@ -46,7 +46,8 @@ UOp in_two_steps(Match& m) {
   const int64_t pieces = int64_t(m.context<size_t>());
   const Shape shape = shape_of(x);
   if (!is_large_and_alone(shape, n.ints(), pieces)) return {};
-  // The axis with the fewest places that are enough for all threads stays, else a part of the longest.
+  // The axis with the fewest places that are enough for all threads stays, else a part of the
+  // longest.
   int64_t kept = -1, longest = n.ints()[0];
   for (const int64_t axis : n.ints()) {
     const int64_t size = shape[size_t(axis)].value();
