@@ -12,7 +12,7 @@
 """
 
 from weft import dtypes, errors, ir
-from weft._core import Tensor, counters, from_dlpack
+from weft._core import Tensor, counters, from_dlpack, set_beam
 from weft._jit import jit
 from weft.errors import IndexError as IndexError  # not in __all__: `import *` must not hide Python's
 from weft.errors import (
@@ -48,4 +48,5 @@ __all__ = [
     "from_dlpack",
     "ir",
     "jit",
+    "set_beam",
 ]

@@ -1,12 +1,12 @@
 // A key, an entry on disk, and when there is none a search.
 #include "runtime/search_kernel.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,7 +63,8 @@ std::optional<OptList> remembered(UOp kernel, const Hash128& key, KernelCache& c
       return opts;
     }
   } catch (const Error&) {
-    // As if it were not there.
+    cache.remove(key);
+    return {};
   }
   cache.remove(key);
   return {};

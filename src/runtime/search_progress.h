@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "codegen/opt/search_opts.h"
 
@@ -14,7 +15,8 @@ class SearchProgressBar {
  public:
   using Write = std::function<void(std::string_view)>;
 
-  SearchProgressBar(std::string_view kernel, Write write) : kernel_(kernel), write_(write) {}
+  SearchProgressBar(std::string_view kernel, Write write)
+      : kernel_(kernel), write_(std::move(write)) {}
 
   void show(const SearchProgress& progress);
   void finish(const SearchResult& result);

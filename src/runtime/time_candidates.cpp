@@ -9,7 +9,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <system_error>
@@ -18,11 +17,11 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/ref.h"
 #include "codegen/gate_loads.h"
 #include "codegen/opt/opt.h"
 #include "ir/arena.h"
 #include "ir/bounds.h"
-#include "ir/build.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/place.h"
@@ -53,6 +52,7 @@ std::vector<Variable> variables_of(UOp ast) {
     if (n.is(Op::VARIABLE)) found.emplace(n.name(), n);
   }
   std::vector<Variable> out;
+  out.reserve(found.size());
   for (const auto& [name, node] : found) out.push_back({name, node});
   return out;
 }
@@ -158,10 +158,13 @@ void CandidateTimer::prepare(std::span<const OptList> lists) {
     }
   };
   std::vector<std::thread> helpers;
-  try {
-    for (size_t t = 1; t < std::min(asts_.size(), lists.size()); t++) helpers.emplace_back(work, t);
-  } catch (const std::system_error&) {
-    // The system has no more threads: those that there are do it.
+  bool can_start = true;  // when the system has no more threads, those that there are do it
+  for (size_t t = 1; can_start && t < std::min(asts_.size(), lists.size()); t++) {
+    try {
+      helpers.emplace_back(work, t);
+    } catch (const std::system_error&) {
+      can_start = false;
+    }
   }
   work(0);
   for (std::thread& helper : helpers) helper.join();

@@ -13,6 +13,7 @@
 #include "base/child_process.h"
 #include "base/config.h"
 #include "base/error.h"
+#include "codegen/opt/search_opts.h"
 #include "ir/op.h"
 #include "runtime/cpu/llvm_library.h"
 #include "runtime/kernel_cache.h"
@@ -20,6 +21,7 @@
 #include "schedule/schedule_cache.h"
 #include "tests/unit/tensor_helpers.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft {
 namespace {

@@ -189,7 +189,7 @@ TEST(KernelArguments, have_room_for_every_access) {
   const std::optional<KernelArguments> all = arguments_for(ast, 1 << 30);
   ASSERT_TRUE(all);
   EXPECT_EQ(all->variables, (std::vector<int64_t>{1000000, 1000000}));
-  EXPECT_EQ(all->bytes, (std::vector<size_t>{4 * 2000000}));
+  EXPECT_EQ(all->bytes, (std::vector<size_t>{8000000}));
 }
 
 TEST(KernelArguments, are_smaller_where_memory_is) {
@@ -198,7 +198,7 @@ TEST(KernelArguments, are_smaller_where_memory_is) {
   const std::optional<KernelArguments> some = arguments_for(ast, 1999999);
   ASSERT_TRUE(some);
   EXPECT_EQ(some->variables, (std::vector<int64_t>{125000, 125000}));
-  EXPECT_EQ(some->bytes, (std::vector<size_t>{4 * 250000}));
+  EXPECT_EQ(some->bytes, (std::vector<size_t>{1000000}));
   EXPECT_FALSE(arguments_for(ast, 3));
 }
 

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "codegen/opt/opt.h"
-#include "codegen/opt/search_opts.h"
 
 namespace weft {
 namespace {

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "codegen/opt/choose_opts.h"
+#include "codegen/opt/loops.h"
 #include "codegen/opt/opt.h"
 #include "codegen/opt/opt_actions.h"
 #include "codegen/target.h"
@@ -22,6 +23,7 @@
 #include "ir/bounds.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/place.h"
 #include "ir/scope.h"
 #include "ir/walk.h"
 
@@ -70,13 +72,21 @@ Hash128 key_of(UOp kernel) {
   }));
 }
 
+// Whether lanes of it are read or written one by one.
+bool is_scattered(UOp n, UOp lanes) {
+  const bool is_access = n.is(Op::LOAD) || (n.is(Op::STORE) && !is_register(n.src(0)));
+  if (!is_access) return false;
+  const std::optional<int64_t> step = step_of(n, lanes);
+  return step != 0 && step != 1;
+}
+
 // Nodes of the program: each as often as it is copied.
 int64_t expanded_nodes(std::span<const UOp> order) {
   double nodes = 0;
   for (UOp n : order) {
     double copies = 1;
     for (UOp r : ranges_of(n)) {
-      const bool is_copied = !is_loop(r) && r.axis() != AxisType::kLane;
+      const bool is_copied = r.axis() == AxisType::kLane ? is_scattered(n, r) : !is_loop(r);
       if (is_copied && r.src(0).is_const()) copies *= double(r.src(0).const_int());
     }
     nodes += copies;

@@ -34,7 +34,7 @@ struct SearchCalls {
 struct SearchBounds {
   size_t rounds = 16;       // of each of the two starts
   size_t candidates = 320;  // that are timed in one round
-  int64_t nodes = 6000;     // of a kernel, once copies for registers and without loops are made
+  int64_t nodes = 3000;     // of a kernel, once copies for registers and without loops are made
   int64_t local_bytes = 8 << 20;
   double work = 2;      // that is done, of what it is without optimisations
   double gain = 0.03;   // of the best time: a round that brings less is the last
