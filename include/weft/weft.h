@@ -1,6 +1,7 @@
 // All of weft's public C++ interface.
 #pragma once
 
+#include "weft/beam.h"              // IWYU pragma: export
 #include "weft/counters.h"          // IWYU pragma: export
 #include "weft/device.h"            // IWYU pragma: export
 #include "weft/dtype.h"             // IWYU pragma: export

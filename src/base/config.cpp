@@ -59,6 +59,8 @@ Config config_from_environment() {
   config.device = read_text("WEFT_DEVICE", config.device);
   config.schedule = read_int("WEFT_SCHEDULE", 1, 1);
   config.threads = read_int("WEFT_THREADS", 0, 4096);
+  config.beam = read_int("WEFT_BEAM", 0, kMostBeam);
+  config.beam_seconds = read_int("WEFT_BEAM_SECONDS", config.beam_seconds, 1 << 20);
   config.cache_dir = read_text("WEFT_CACHE_DIR", default_cache_dir());
   config.most_cache_bytes = int64_t(read_int("WEFT_CACHE_MB", 1024, 1 << 30)) << 20;
   config.compile_seconds = read_int("WEFT_COMPILE_SECONDS", config.compile_seconds, 1 << 20);

@@ -39,6 +39,7 @@ constexpr uint32_t kNone = JitRecipe::kNone;
 
 void realize_all(std::vector<Tensor>& tensors) {
   std::vector<Tensor*> pointers;
+  pointers.reserve(tensors.size());
   for (Tensor& tensor : tensors) pointers.push_back(&tensor);
   Tensor::realize(pointers);
 }

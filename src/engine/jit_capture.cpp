@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -27,7 +26,6 @@
 #include "value/storage.h"
 #include "value/value.h"
 #include "weft/tensor.h"
-#include "weft/view.h"
 
 namespace weft {
 namespace {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/config.h"
 #include "ir/node.h"
 #include "runtime/device.h"
 #include "runtime/kernel_flops.h"
@@ -77,9 +78,10 @@ class Preparation {
 
 std::shared_ptr<const PreparedSchedule> prepare_schedule(const Schedule& schedule, Device& device) {
   auto found = std::static_pointer_cast<const PreparedSchedule>(schedule.notes->prepared);
-  if (found && found->device == &device) return found;
+  const int beam = config().beam;
+  if (found && found->device == &device && found->beam == beam) return found;
   auto made = std::make_shared<const PreparedSchedule>(
-      PreparedSchedule{&device, Preparation(schedule, device).run()});
+      PreparedSchedule{&device, beam, Preparation(schedule, device).run()});
   schedule.notes->prepared = made;
   return made;
 }

@@ -18,6 +18,7 @@ struct PreparedKernel {
 
 struct PreparedSchedule {
   Device* device;
+  int beam;                             // the configuration's when they were compiled
   std::vector<PreparedKernel> kernels;  // of Schedule::kernels
 };
 

@@ -278,15 +278,16 @@ auto read_all(std::span<const std::byte> bytes, Read&& read)
     require(reader.is_at_end());
     return result;
   } catch (const Damaged&) {
+    return std::nullopt;
   } catch (const Error&) {  // a kernel that is none
+    return std::nullopt;
   }
-  return std::nullopt;
 }
 
 // ------------------------------------------------------------------------------------------- keys
 
 // This build: the file of the library, as it was written.
-Hash128 stamp_of_library() {
+Hash128 stamp_of_library() noexcept {
   Hash128 h = mix(Hash128{}, kFormat);
   Dl_info where{};
   struct stat file{};
@@ -297,6 +298,9 @@ Hash128 stamp_of_library() {
   }
   return h;
 }
+
+// Taken when the library is loaded: later the loader may be busy with a compiler for long.
+const Hash128 kStamp = stamp_of_library();
 
 std::atomic<uint64_t> load_count = 0;
 
@@ -330,7 +334,6 @@ Hash128 schedule_key(Hash128 h, const ScheduleOptions& o) {
 
 Schedule stored_schedule(std::vector<UOp> order, const ScheduleOptions& options) {
   if (options.store == nullptr) return make_schedule(std::move(order), options);
-  static const Hash128 kStamp = stamp_of_library();
   const Hash128 key = mix(kStamp, schedule_key(graph_key(order), options));
   if (const std::optional<std::vector<std::byte>> bytes = options.store->get(key)) {
     if (std::optional<Schedule> stored = schedule_of_bytes(*bytes)) {

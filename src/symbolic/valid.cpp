@@ -86,8 +86,10 @@ std::vector<Clause> clauses_of(UOp condition, Gated gate) {
 }
 
 // Values alone: below a node that closes loops or waits for effects a term may mean something else. A
-// loop whose size depends on another one stays as it is: what closes it names it.
+// loop whose size depends on another one stays as it is: what closes it names it. A LOAD happens
+// whether or not its value is used: its gate stays whole.
 bool is_plain(UOp n) {
+  if (n.is(Op::LOAD) && n.src_count() > 1) return false;
   if (n.is(Op::RANGE) && !ranges_of(n.src(0)).empty()) return false;
   return is_elementwise(n.op()) || info(n.op()).group == OpGroup::Define || n.is(Op::INDEX) ||
          n.is(Op::LOAD) || n.is(Op::VECTORIZE) || n.is(Op::GEP);

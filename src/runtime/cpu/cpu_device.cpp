@@ -23,8 +23,10 @@
 #include "base/at_fork.h"
 #include "base/config.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/small_vector.h"
 #include "codegen/lower.h"
+#include "codegen/opt/opt.h"
 #include "codegen/target.h"
 #include "ir/arena.h"
 #include "ir/evaluate.h"
@@ -42,7 +44,9 @@
 #include "runtime/cpu/parallel.h"
 #include "runtime/debug.h"
 #include "runtime/device.h"
+#include "runtime/kernel_cache.h"
 #include "runtime/program.h"
+#include "runtime/search_kernel.h"
 #include "schedule/schedule.h"
 
 namespace weft {
@@ -96,19 +100,21 @@ UOp thread_loop(UOp linear) {
 
 class CpuProgram : public Program {
  public:
-  CpuProgram(UOp ast, Toolchain toolchain, std::string_view name) {
+  CpuProgram(UOp ast, Toolchain toolchain, std::string_view name, const OptList* opts = nullptr,
+             Keep keep = Keep::kYes) {
     std::set<std::string> given;
     for (UOp n : toposort(ast)) {
       if (n.is(Op::VARIABLE)) given.emplace(n.name());
     }
     const Graph kernel = own(ast);
+    const Target& target = target_of(toolchain);
     Trace trace;
-    const UOp linear = lower(kernel.root, target_of(toolchain), shows(6) ? &trace : nullptr);
+    Trace* traced = shows(6) ? &trace : nullptr;
+    const UOp linear = opts == nullptr ? lower(kernel.root, target, traced)
+                                       : lower(kernel.root, target, *opts, traced);
     source_ = render(toolchain, linear, name);
-    if (shows(3)) {
-      show_lowered({name, kernel.root, linear, target_of(toolchain), source_, trace});
-    }
-    loaded_ = load_kernel(toolchain, source_, name);
+    if (shows(3)) show_lowered({name, kernel.root, linear, target, source_, trace});
+    loaded_ = load_kernel(toolchain, source_, name, keep);
     function_ = loaded_->function();
     scratch_bytes_ = scratch_bytes(linear);
     for (const std::string& variable : variable_names(linear)) {
@@ -197,7 +203,8 @@ class CpuDevice : public Device {
   }
 
   const KernelLimits& limits() const override { return target_of(Toolchain::kLlvm).limits; }
-  size_t compile_threads() const override { return host_cores(); }
+  // A kernel that is timed has the machine to itself.
+  size_t compile_threads() const override { return config().beam > 0 ? 1 : host_cores(); }
   void start() override {
     if (is_started_.exchange(true) || fixed_ == Toolchain::kC) return;
     load_llvm_in_background();
@@ -212,10 +219,28 @@ class CpuDevice : public Device {
                        target.cores, target.vector_bytes, openmp_runtime());
   }
   std::shared_ptr<Program> compile(UOp ast, std::string_view name) override {
-    return std::make_shared<CpuProgram>(ast, toolchain(), name);
+    const Toolchain chain = toolchain();
+    if (config().beam == 0) return std::make_shared<CpuProgram>(ast, chain, name);
+    const OptList opts = search(ast, name, chain);
+    return std::make_shared<CpuProgram>(ast, chain, name, &opts);
   }
 
  private:
+  OptList search(UOp ast, std::string_view name, Toolchain chain) {
+    const auto compile = [&](UOp kernel, const OptList& opts) {
+      return std::make_shared<CpuProgram>(kernel, chain, name, &opts, Keep::kNo);
+    };
+    const KernelSearch settings{
+        .device = *this,
+        .target = target_of(chain),
+        .machine = mix(identity_of(chain), uint64_t(config().threads)),
+        .width = size_t(config().beam),
+        .compile_threads = host_cores(),
+        .compile = compile,
+    };
+    return searched_opts(ast, name, settings, *kernel_cache());
+  }
+
   Toolchain toolchain() const {
     if (fixed_) return *fixed_;
     for (const Toolchain each : {Toolchain::kLlvm, Toolchain::kC}) {

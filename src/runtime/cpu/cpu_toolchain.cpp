@@ -86,12 +86,7 @@ Table& table() {
 }
 
 Hash128 key_of(Toolchain toolchain, std::string_view source) {
-  const bool is_llvm = toolchain == Toolchain::kLlvm;
-  Hash128 key = hash_bytes_128(source);
-  key = mix(key, kFormat);
-  key = mix(key, hash_bytes_128(target_of(toolchain).name));
-  key = mix(key, hash_bytes_128(is_llvm ? llvm_identity() : c_compiler_identity()));
-  return mix(key, hash_bytes_128(host_identity()));
+  return mix(hash_bytes_128(source), identity_of(toolchain));
 }
 
 Target make_target(Toolchain toolchain) {
@@ -109,6 +104,13 @@ const Target& target_of(Toolchain toolchain) {
   return toolchain == Toolchain::kLlvm ? kLlvmTarget : kCTarget;
 }
 
+Hash128 identity_of(Toolchain toolchain) {
+  const bool is_llvm = toolchain == Toolchain::kLlvm;
+  Hash128 key = mix(hash_bytes_128(target_of(toolchain).name), kFormat);
+  key = mix(key, hash_bytes_128(is_llvm ? llvm_identity() : c_compiler_identity()));
+  return mix(key, hash_bytes_128(host_identity()));
+}
+
 bool is_installed(Toolchain toolchain) {
   return toolchain == Toolchain::kLlvm ? has_llvm() : has_c_compiler();
 }
@@ -118,7 +120,7 @@ std::string render(Toolchain toolchain, UOp linear, std::string_view name) {
 }
 
 std::shared_ptr<const LoadedKernel> load_kernel(Toolchain toolchain, std::string_view source,
-                                                std::string_view name) {
+                                                std::string_view name, Keep keep) {
   const uint64_t begin = shows(2) ? now_ns() : 0;
   const auto say = [&](std::string_view from) {
     if (shows(2)) show_loaded(name, from, now_ns() - begin);
@@ -142,7 +144,7 @@ std::shared_ptr<const LoadedKernel> load_kernel(Toolchain toolchain, std::string
   const std::vector<std::byte> object =
       toolchain == Toolchain::kLlvm ? compile_llvm(source, name) : compile_c(source, name);
   auto kernel = std::make_shared<const LoadedObject>(object, name);
-  cache->put(key, object);
+  if (keep == Keep::kYes) cache->put(key, object);
   say(toolchain == Toolchain::kLlvm ? "compiled by LLVM, this source is new"
                                     : "compiled by the C compiler, this source is new");
   return table().add(key, std::move(kernel));

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/hash.h"
 #include "codegen/target.h"
 #include "ir/node.h"
 
@@ -34,10 +35,16 @@ class LoadedKernel {
 
 std::string render(Toolchain toolchain, UOp linear, std::string_view name);
 
+// Whether code that is compiled is written to the disk, for other processes.
+enum class Keep : bool { kNo, kYes };
+
 // The function `name` of `source`: loaded already, or compiled by an earlier process and kept on
 // disk, or compiled now. Thread-safe. Throws CompileError, and DeviceError when the toolchain is
 // not installed.
 std::shared_ptr<const LoadedKernel> load_kernel(Toolchain toolchain, std::string_view source,
-                                                std::string_view name);
+                                                std::string_view name, Keep keep = Keep::kYes);
+
+// What tells compiled code of this toolchain on this machine from that of others.
+Hash128 identity_of(Toolchain toolchain);
 
 }  // namespace weft
