@@ -17,7 +17,7 @@ import cpu
 import schedule_programs
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROUNDS = 3
+ROUNDS = 2
 LIMIT = 300  # seconds of a process
 # title, program, size, marks: weft's time over tinygrad's, cold and warm
 PROGRAMS = (("GPT-2-small, 12 layers", "gpt2", 12, 1 / 10, 1 / 50), ("ResNet-18", "resnet18", 4, 1 / 20, None),
