@@ -41,7 +41,7 @@ test: ## Set up, build and run every test
 
 build: build-$(PRESET) ## Set up and build; .venv/bin/python can `import weft` after it
 
-bench: build $(BENCH_STAMP) ## Measure side by side with tinygrad
+bench: build $(BENCH_STAMP) ## Measure side by side with tinygrad, PyTorch, JAX and NumPy
 	WEFT_BUILD=build/$(PRESET) PYTHONPATH=build/$(PRESET)/python $(BENCH_PYTHON) bench/run.py $(BENCH_ARGS)
 
 lint: build ## Check with clang-format, clang-tidy and mypy

@@ -1,11 +1,12 @@
-"""`make bench`: weft's rewrite engine and scheduler beside tinygrad's.
+"""`make bench`: weft beside tinygrad and other libraries.
 
-    run.py [rewrite] [schedule]     both, unless told; `make bench BENCH_ARGS=schedule`
+    run.py [rewrite] [schedule] [cpu] [compile] [calls]     all, unless told; `make bench BENCH_ARGS=schedule`
 
 rewrite: both engines make the same graph from the same random numbers, apply the same rules in the same
 order and must come to the same result; times are CPU seconds, the best of several runs taken in turn, so
 only their ratio means something on a shared machine. Then: how weft's cost grows with the graph, and what
-the statistics cost, in instructions counted by callgrind. schedule: see scheduler.py.
+the statistics cost, in instructions counted by callgrind. schedule: see scheduler.py; cpu (kernels): cpu.py; compile: compile_speed.py; calls:
+call_cost.py.
 """
 import json
 import os
@@ -14,6 +15,9 @@ import shutil
 import subprocess
 import sys
 
+import call_cost
+import compile_speed
+import cpu
 import scheduler
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -114,7 +118,9 @@ def rewrite_engine():
     statistics_cost()
 
 
-SECTIONS = {"rewrite": rewrite_engine, "schedule": lambda: scheduler.report(BUILD, program("bench_lazy"))}
+SECTIONS = {"rewrite": rewrite_engine, "schedule": lambda: scheduler.report(BUILD, program("bench_lazy")),
+            "cpu": lambda: cpu.report(BUILD), "compile": lambda: compile_speed.report(BUILD),
+            "calls": lambda: call_cost.report(BUILD, program("bench_runtime"))}
 
 
 def main():

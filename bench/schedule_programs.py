@@ -13,9 +13,6 @@ import os
 import sys
 import time
 
-os.environ.update(WEFT_DEVICE="NULL", DEV="NULL", SCACHE="0")  # SCACHE=0: tinygrad's schedules are not kept
-ENGINE = sys.argv[1]
-
 
 class Weft:
     def __init__(self):
@@ -28,11 +25,18 @@ class Weft:
     def schedule(self, tensor):
         return tensor.kernel_count()
 
-    def convolution(self, x, weight):
-        n, c, h, w = x.shape
-        out, _, kh, kw = weight.shape
-        windows = x.pad(((0, 0), (0, 0), (1, 1), (1, 1))).unfold(2, kh, 1).unfold(3, kw, 1)
+    def compile(self, tensor):
+        return len(tensor.schedule())
+
+    def convolution(self, x, weight, stride=1):
+        out, c, kh, kw = weight.shape
+        border = (kh // 2, kh // 2)
+        windows = x.pad(((0, 0), (0, 0), border, border)).unfold(2, kh, stride).unfold(3, kw, stride)
+        n, _, h, w = windows.shape[:4]
         return (windows.reshape(n, 1, c, h, w, kh, kw) * weight.reshape(1, out, c, 1, 1, kh, kw)).sum(axis=(2, 5, 6))
+
+    def max_pool(self, x):
+        return x.pad(((0, 0), (0, 0), (1, 1), (1, 1)), value=-math.inf).unfold(2, 3, 2).unfold(3, 3, 2).max(axis=(4, 5))
 
 
 class Tinygrad:
@@ -53,8 +57,15 @@ class Tinygrad:
     def schedule(self, tensor):
         return len(tensor.schedule_linear().src)
 
-    def convolution(self, x, weight):
-        return x.conv2d(weight, padding=1)
+    def compile(self, tensor):
+        from tinygrad.engine.realize import compile_linear
+        return len(compile_linear(tensor.schedule_linear()).src)
+
+    def convolution(self, x, weight, stride=1):
+        return x.conv2d(weight, stride=stride, padding=weight.shape[-1] // 2)
+
+    def max_pool(self, x):
+        return x.max_pool2d(kernel_size=(3, 3), stride=2, padding=1)
 
 
 def setitem(engine):
@@ -117,6 +128,34 @@ def convolutions(engine):
     return build
 
 
+def resnet18(engine):
+    """ResNet-18's forward of one image of 224x224, its norms as they are after training; n stages of four."""
+    memory = engine.memory
+
+    def layer(inputs, outputs, size):
+        return memory(outputs, inputs, size, size), memory(outputs, 1, 1), memory(outputs, 1, 1)
+
+    image, stem, stages = memory(1, 3, 224, 224), layer(3, 64, 7), []
+    for inputs, outputs, stride in ((64, 64, 1), (64, 128, 2), (128, 256, 2), (256, 512, 2)):
+        shortcut = None if stride == 1 else layer(inputs, outputs, 1)
+        stages.append(((layer(inputs, outputs, 3), layer(outputs, outputs, 3), shortcut, stride),
+                       (layer(outputs, outputs, 3), layer(outputs, outputs, 3), None, 1)))
+    classes = [(memory(width, 1000), memory(1000)) for width in (64, 128, 256, 512)]
+
+    def apply(x, p, stride=1):
+        return engine.convolution(x, p[0], stride) * p[1] + p[2]
+
+    def build(n):
+        x = engine.max_pool(apply(image, stem, 2).relu())
+        for stage in stages[:n]:
+            for first, second, shortcut, stride in stage:
+                straight = x if shortcut is None else apply(x, shortcut, stride)
+                x = (apply(apply(x, first, stride).relu(), second) + straight).relu()
+        weight, bias = classes[n - 1]
+        return x.mean(axis=(2, 3)).matmul(weight) + bias
+    return build
+
+
 def chain(engine):
     x = engine.memory(16)
 
@@ -156,8 +195,8 @@ def tree(engine):
 
 
 # The size of the run before the first repeat, which sets up what an engine makes once.
-PROGRAMS = {"setitem": (setitem, 10), "gpt2": (gpt2, 1), "convolutions": (convolutions, 2), "chain": (chain, 10),
-            "irregular_chain": (irregular_chain, 10), "tree": (tree, 10)}
+PROGRAMS = {"setitem": (setitem, 10), "gpt2": (gpt2, 1), "convolutions": (convolutions, 2), "resnet18": (resnet18, 1),
+            "chain": (chain, 10), "irregular_chain": (irregular_chain, 10), "tree": (tree, 10)}
 
 
 class Repeats:
@@ -211,8 +250,9 @@ def lazy(engine, count, repeats):
 
 
 def main():
+    os.environ.update(WEFT_DEVICE="NULL", DEV="NULL", SCACHE="0")  # SCACHE=0: tinygrad's schedules are not kept
     program, n, repeats = sys.argv[2], int(sys.argv[3]), Repeats(int(sys.argv[4]), float(sys.argv[5]))
-    engine = Weft() if ENGINE == "weft" else Tinygrad()
+    engine = Weft() if sys.argv[1] == "weft" else Tinygrad()
     gc.disable()  # the kinder setting for tinygrad, which makes more objects
     result = lazy(engine, n, repeats) if program == "lazy" else measure(engine, program, n, repeats)
     print(json.dumps(result))

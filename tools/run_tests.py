@@ -25,15 +25,18 @@ import xml.etree.ElementTree
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+os.environ.setdefault("WEFT_DEVICE", "REF")  # what does not name a device is about values and schedules
 TIME_LIMIT = 900  # seconds, for one program
 
 # program: (seed, cases); other programs take DEFAULT_FUZZ.
-FUZZ = {"fuzz_simplify": (1, 100_000), "fuzz_schedule": (1, 20_000)}
+# A case of fuzz_kernels is 50 kernels.
+FUZZ = {"fuzz_simplify": (1, 100_000), "fuzz_schedule": (1, 20_000), "fuzz_lower": (1, 20_000), "fuzz_kernels": (1, 200)}
 DEFAULT_FUZZ = (1, 2_000)
 # Of Python: (program, seed, cases, environment), on the package of the build.
 PYTHON_FUZZ: list[tuple[str, int, int, dict[str, str]]] = [
     ("fuzz_programs", 1, 10_000, {}),
     ("fuzz_programs", 2, 2_000, {"WEFT_SCHEDULE": "0"}),  # by the evaluator, without schedules
+    ("fuzz_programs", 3, 2_000, {"WEFT_DEVICE": "CPU"}),  # compiled
     ("fuzz_jit", 1, 2_000, {}),
 ]
 

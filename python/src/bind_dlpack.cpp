@@ -3,9 +3,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,7 +40,8 @@ HostMemory host_memory_of(const Tensor& x, HostMemory::Copy copy) {
   const nb::gil_scoped_release release;
   refuse_values_while_captured();
   HostMemory result;
-  const bool can_share = copy == HostMemory::kShared && find_device(mine.device()).has_host_memory();
+  const bool can_share =
+      copy == HostMemory::kShared && find_device(mine.device()).has_host_memory();
   Ref<Buffer> memory = can_share ? mine.storage()->memory() : Ref<Buffer>();
   while (can_share && !memory) {  // more than once when another thread writes
     Storage* const one[] = {mine.storage().get()};
@@ -83,9 +84,6 @@ uint8_t bits_of(DType dtype) { return uint8_t(dtype.item_bytes() * 8); }
 
 // ----------------------------------------------------------------------------------------- export
 
-constexpr const char* kManagedName = "dltensor";
-constexpr const char* kVersionedName = "dltensor_versioned";
-
 template <class Form>
 struct Export {
   HostMemory memory;
@@ -110,21 +108,18 @@ struct Export {
 };
 
 // A capsule that nobody took is freed with its tensor.
-template <class Form, const char* const& kName>
+template <class Form>
 nb::object capsule_of(std::unique_ptr<Export<Form>> made) {
   const auto free = [](PyObject* capsule) {
-    if (PyCapsule_IsValid(capsule, kName) == 0) return;  // renamed: taken
-    auto* const form = static_cast<Form*>(PyCapsule_GetPointer(capsule, kName));
+    if (PyCapsule_IsValid(capsule, Form::kCapsule) == 0) return;  // renamed: taken
+    auto* const form = static_cast<Form*>(PyCapsule_GetPointer(capsule, Form::kCapsule));
     form->deleter(form);
   };
-  nb::object capsule = nb::steal(PyCapsule_New(&made->form, kName, free));
+  nb::object capsule = nb::steal(PyCapsule_New(&made->form, Form::kCapsule, free));
   if (!capsule.is_valid()) throw nb::python_error();
   (void)made.release();
   return capsule;
 }
-
-constexpr const char* const& managed_name = kManagedName;
-constexpr const char* const& versioned_name = kVersionedName;
 
 [[noreturn]] void buffer_error(const char* text) {
   PyErr_SetString(PyExc_BufferError, text);
@@ -141,9 +136,10 @@ nb::object export_dlpack(const Tensor& x, nb::handle, nb::handle max_version, nb
   const bool is_versioned = !max_version.is_none() && nb::cast<int>(max_version[0]) >= 1;
   const bool copies = copy.value_or(!is_versioned);
   if (!is_versioned) {
-    if (!copies) buffer_error("[dlpack] the old protocol has no read-only memory: a copy is needed");
-    return capsule_of<dlpack::Managed, managed_name>(std::make_unique<Export<dlpack::Managed>>(
-        host_memory_of(x, HostMemory::kCopied)));
+    if (!copies)
+      buffer_error("[dlpack] the old protocol has no read-only memory: a copy is needed");
+    return capsule_of(
+        std::make_unique<Export<dlpack::Managed>>(host_memory_of(x, HostMemory::kCopied)));
   }
   auto made = std::make_unique<Export<dlpack::Versioned>>(
       host_memory_of(x, copies ? HostMemory::kCopied : HostMemory::kShared));
@@ -151,7 +147,7 @@ nb::object export_dlpack(const Tensor& x, nb::handle, nb::handle max_version, nb
   if (is_copy && copy == false) buffer_error("[dlpack] this tensor can only be given as a copy");
   made->form.major = 1;
   made->form.flags = is_copy ? dlpack::kIsCopied : dlpack::kReadOnly;
-  return capsule_of<dlpack::Versioned, versioned_name>(std::move(made));
+  return capsule_of(std::move(made));
 }
 
 // ----------------------------------------------------------------------------------------- import
@@ -187,8 +183,9 @@ DType dtype_of(const dlpack::DataType& type) {
     return c.code == type.code && bits_of(c.dtype) == type.bits && type.lanes == 1;
   });
   if (found == kCodes.end()) {
-    throw DTypeError(fmt::format("[from_dlpack] there are no tensors of DLPack's type {}, {} bits, {} lanes",
-                                 type.code, type.bits, type.lanes));
+    throw DTypeError(
+        fmt::format("[from_dlpack] there are no tensors of DLPack's type {}, {} bits, {} lanes",
+                    type.code, type.bits, type.lanes));
   }
   return found->dtype;
 }
@@ -206,8 +203,9 @@ Tensor import_form(Form* form, bool is_writable, std::string_view device_name) {
   auto lender = std::make_unique<Lent<Form>>(form, is_writable);
   const dlpack::Tensor& t = form->tensor;
   if (t.device.type != dlpack::kCpu && t.device.type != dlpack::kCudaHost) {
-    throw DeviceError(fmt::format("[from_dlpack] memory of a device of type {}: only that of the CPU is taken",
-                                  t.device.type));
+    throw DeviceError(
+        fmt::format("[from_dlpack] memory of a device of type {}: only that of the CPU is taken",
+                    t.device.type));
   }
   const DType dtype = dtype_of(t.dtype);
   View view = view_of(t, dtype);
@@ -230,15 +228,17 @@ Tensor import_form(Form* form, bool is_writable, std::string_view device_name) {
 
 // Whoever takes the tensor of a capsule renames it.
 template <class Form>
-Form* take(nb::handle capsule, const char* name, const char* used) {
-  auto* const form = static_cast<Form*>(PyCapsule_GetPointer(capsule.ptr(), name));
-  if (form == nullptr || PyCapsule_SetName(capsule.ptr(), used) != 0) throw nb::python_error();
+Form* take(nb::handle capsule) {
+  auto* const form = static_cast<Form*>(PyCapsule_GetPointer(capsule.ptr(), Form::kCapsule));
+  if (form == nullptr || PyCapsule_SetName(capsule.ptr(), Form::kUsedCapsule) != 0)
+    throw nb::python_error();
   return form;
 }
 
 nb::object capsule_from(nb::handle x) {
   if (!nb::hasattr(x, "__dlpack__")) {
-    type_error(fmt::format("[from_dlpack] something with __dlpack__ is needed, not {}", type_text(x)));
+    type_error(
+        fmt::format("[from_dlpack] something with __dlpack__ is needed, not {}", type_text(x)));
   }
   nb::dict options;
   options["max_version"] = nb::make_tuple(1, 0);
@@ -254,15 +254,15 @@ Tensor from_dlpack(nb::handle x, const std::optional<std::string>& device) {
   if (const Tensor* t = as_tensor(x)) return *t;
   const nb::object capsule = capsule_from(x);
   const std::string name = device.value_or("");
-  if (PyCapsule_IsValid(capsule.ptr(), kVersionedName) != 0) {
-    auto* const form = take<dlpack::Versioned>(capsule, kVersionedName, "used_dltensor_versioned");
+  if (PyCapsule_IsValid(capsule.ptr(), dlpack::Versioned::kCapsule) != 0) {
+    auto* const form = take<dlpack::Versioned>(capsule);
     if (form->major > 1) {
       const Lent<dlpack::Versioned> lent(form, false);
       buffer_error("[from_dlpack] a version of the protocol that is not known");
     }
     return import_form(form, (form->flags & dlpack::kReadOnly) == 0, name);
   }
-  auto* const form = take<dlpack::Managed>(capsule, kManagedName, "used_dltensor");
+  auto* const form = take<dlpack::Managed>(capsule);
   return import_form(form, true, name);
 }
 
@@ -277,15 +277,15 @@ void bind_dlpack(nb::module_& m, TensorClass& c) {
                 "-> typing.Any"),
         "The values for another library, read-only; a copy for one that cannot know that.")
       .def(
-          "__dlpack_device__",
-          [](const Tensor&) { return nb::make_tuple(int(dlpack::kCpu), 0); },
+          "__dlpack_device__", [](const Tensor&) { return nb::make_tuple(int(dlpack::kCpu), 0); },
           nb::sig("def __dlpack_device__(self) -> tuple[int, int]"), "The CPU.")
       .def_static("from_dlpack", from_dlpack, nb::arg("x"), nb::arg("device") = nb::none(),
                   nb::sig("def from_dlpack(x: typing.Any, device: str | None = None) -> Tensor"),
                   "weft.from_dlpack");
-  m.def("from_dlpack", from_dlpack, nb::arg("x"), nb::arg("device") = nb::none(),
-        nb::sig("def from_dlpack(x: typing.Any, device: str | None = None) -> Tensor"),
-        R"(A tensor on the memory of another library's array: nothing is copied. Imports of one memory
+  m.def(
+      "from_dlpack", from_dlpack, nb::arg("x"), nb::arg("device") = nb::none(),
+      nb::sig("def from_dlpack(x: typing.Any, device: str | None = None) -> Tensor"),
+      R"(A tensor on the memory of another library's array: nothing is copied. Imports of one memory
 are views of each other. A write to the tensor is done at once, and seen there; where the memory is
 read-only it goes to other memory.
 

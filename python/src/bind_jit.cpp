@@ -1,4 +1,5 @@
 // Captured calls: weft/_jit.py makes functions of them.
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -10,7 +11,6 @@
 
 #include "core.h"
 #include "tensor.h"
-#include "value/storage.h"
 #include "weft/jit.h"
 #include "weft/tensor.h"
 

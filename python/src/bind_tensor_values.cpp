@@ -206,8 +206,9 @@ void bind_tensor_values(nb::module_& m, TensorClass& c) {
 >>> b.realize(c) is b
 True
 )")
-      .def("numpy", array_of, nb::sig("def numpy(self) -> NDArray[typing.Any]"),
-           R"(The values as a NumPy array, which cannot be written and which no later write changes. It is
+      .def(
+          "numpy", array_of, nb::sig("def numpy(self) -> NDArray[typing.Any]"),
+          R"(The values as a NumPy array, which cannot be written and which no later write changes. It is
 the tensor's memory itself on devices that have theirs in the process: a write to the tensor
 goes to other memory while the array lives.
 

@@ -86,7 +86,7 @@ void bind_types(nb::module_& m) {
   nb::enum_<Stage> stages(m, "Stage", "How far a graph has come; see UOp.verify().");
   for (const Stage s : kStages) stages.value(upper(name_of(s)).c_str(), s);
   nb::enum_<AxisType> axes(m, "AxisType", "What a loop of a kernel is for.");
-  for (int i = 0; i <= int(AxisType::kThread); i++) {
+  for (int i = 0; i <= int(AxisType::kLane); i++) {
     axes.value(upper(name_of(AxisType(i))).c_str(), AxisType(i));
   }
   nb::enum_<AddrSpace> spaces(m, "AddrSpace", "Where a pointer points to.");

@@ -75,6 +75,7 @@ void bind_trace(nb::module_& m);
 void bind_rewrite(nb::module_& m, UOpClass& c);
 void bind_evaluate(nb::module_& m, UOpClass& c);
 void bind_schedule(nb::module_& m);
+void bind_codegen(nb::module_& m);
 void bind_jit(nb::module_& m);
 
 }  // namespace weft::python

@@ -36,14 +36,20 @@ struct Tensor {
   uint64_t byte_offset;
 };
 
-struct Managed {  // a capsule named "dltensor"
+struct Managed {
+  static constexpr const char* kCapsule = "dltensor";
+  static constexpr const char* kUsedCapsule = "used_dltensor";
+
   Tensor tensor;
   void* context;
   void (*deleter)(Managed*);
 };
 
 inline constexpr uint64_t kReadOnly = 1, kIsCopied = 2;
-struct Versioned {  // a capsule named "dltensor_versioned"
+struct Versioned {
+  static constexpr const char* kCapsule = "dltensor_versioned";
+  static constexpr const char* kUsedCapsule = "used_dltensor_versioned";
+
   uint32_t major, minor;
   void* context;
   void (*deleter)(Versioned*);

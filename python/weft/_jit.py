@@ -6,7 +6,7 @@ import functools
 import gc
 from collections.abc import Callable
 from types import MethodType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from weft._core import JitCapture, Tensor, is_capturing
 from weft._guards import PLAIN, Guards, Same, freeze, walk
@@ -58,7 +58,7 @@ class jit(Generic[Result]):
     def __init__(self, function: Callable[..., Result]) -> None:
         if not callable(function):
             raise TypeError(f"[jit] a function is needed, not {type(function).__name__}")
-        functools.update_wrapper(self, function)  # type: ignore[arg-type]
+        functools.update_wrapper(self, function)
         self.function = function
         self._captures: dict[Any, list[_Capture]] = {}
         self._seen: dict[Any, Guards] = {}
@@ -73,7 +73,7 @@ class jit(Generic[Result]):
                 continue
             outputs = capture.kernels.replay(tensors)
             if outputs is not None:
-                return _with_tensors(capture.tree, outputs, tensors)
+                return cast(Result, _with_tensors(capture.tree, outputs, tensors))
         seen = self._seen.get(key)
         if seen is not None and seen.hold():
             return self._capture(key, args, kwargs, tensors)
@@ -122,7 +122,7 @@ class jit(Generic[Result]):
             captures = self._captures.setdefault(key, [])
             captures.insert(0, _Capture(kernels, guards, tree))
             self._forget(key)
-        return _with_tensors(tree, outputs, tensors)
+        return cast(Result, _with_tensors(tree, outputs, tensors))
 
     def _forget(self, newest: Any) -> None:
         """The oldest captures, of this kind of call last."""

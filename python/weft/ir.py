@@ -26,6 +26,13 @@ Every match can be traced, counted, and a loop of rules is reported as the loop 
 ... except RewriteLoopError as e:
 ...     print(e.kind, [step.rule for step in e.steps])
 cycle ['add-to-max', 'max-to-add']
+
+A kernel, such as one of Tensor.schedule(), can be optimised by hand, lowered and rendered:
+
+>>> kernel = parse((Tensor([1.0, 2.0, 3.0]) * 2).schedule()[0].graph)
+>>> program = lower(kernel, opts="VECTOR(0, 2)", target="C")
+>>> render(program, "c").count("*(f32x2m*)")  # a read and a write of two neighbours
+2
 """
 
 from weft import dtypes
@@ -44,13 +51,18 @@ from weft._core import (
     TracePass,
     TraceStep,
     UOp,
+    apply_opts,
+    choose_opts,
     graph_rewrite,
     live_arenas,
+    lower,
     parse,
+    render,
     reset_rule_statistics,
     rule_statistics,
     set_stats,
     symbolic_rules,
+    why_not,
 )
 from weft._patterns import Pat, rule
 from weft.errors import LoopStep, RewriteLoopError
@@ -76,13 +88,18 @@ __all__ = [
     "TracePass",
     "TraceStep",
     "UOp",
+    "apply_opts",
+    "choose_opts",
     "dtypes",
     "graph_rewrite",
     "live_arenas",
+    "lower",
     "parse",
+    "render",
     "reset_rule_statistics",
     "rule",
     "rule_statistics",
     "set_stats",
     "symbolic",
+    "why_not",
 ]

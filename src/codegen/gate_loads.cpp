@@ -41,7 +41,10 @@ bool fits_scope(UOp condition, UOp n) {
 class Gates {
  public:
   explicit Gates(UOp sink)
-      : sink_(sink), arena_(sink.arena()), gates_(sink.arena()), is_cut_(sink.arena()),
+      : sink_(sink),
+        arena_(sink.arena()),
+        gates_(sink.arena()),
+        is_cut_(sink.arena()),
         reads_memory_(sink.arena()) {}
 
   UOp run() {

@@ -36,7 +36,7 @@ class Linearizer {
       if (item.is_loop()) {
         open(item);
       } else {
-        add(item.node);
+        add_with_block(item);
       }
     }
     return arena_.make(Op::LINEAR, dtypes::void_, list_);
@@ -78,6 +78,22 @@ class Linearizer {
     }
   }
 
+  // IF(gate), what only the write needs, the write, ENDIF.
+  void add_with_block(const RegionItem& item) {
+    if (item.block.empty()) return add(item.node);
+    const UOp n = item.node;
+    const UOp opened = arena_.make(Op::IF, dtypes::void_, {made_of(n.src(2), n)});
+    list_.push_back(opened);
+    for (UOp inside : item.block) add(inside);
+    const UOp write =
+        arena_.make(Op::STORE, n.dtype(), {made_of(n.src(0), n), made_of(n.src(1), n)});
+    list_.push_back(write);
+    made_.put(n, write);
+    const UOp closed = arena_.make(Op::ENDIF, dtypes::void_, {opened});
+    list_.push_back(closed);
+    open_.back().effect = closed;
+  }
+
   void add(UOp n) {
     std::vector<UOp> srcs;
     for (UOp s : n.srcs()) srcs.push_back(made_of(s, n));
@@ -89,8 +105,8 @@ class Linearizer {
 
   UOp made_of(UOp n, UOp user) const {
     if (const UOp made = made_.get(n)) return made;
-    throw InternalError(
-        fmt::format("[linearize] {} is used by {} outside of its loop", short_form(n), short_form(user)));
+    throw InternalError(fmt::format("[linearize] {} is used by {} outside of its loop",
+                                    short_form(n), short_form(user)));
   }
 
   Arena& arena_;

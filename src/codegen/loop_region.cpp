@@ -28,8 +28,8 @@ UOp Closing::effect() const { return level == kWhole ? node : node.src(0); }
 namespace {
 
 // The memory that a node reads or writes; none for all others. Arguments of a kernel may lie in one
-// memory, so all of them are the one that stands for them: none of the arena's other nodes is a SINK
-// of nothing.
+// memory, so all of them are the one that stands for them: none of the arena's other nodes is a
+// SINK of nothing.
 UOp memory_named(UOp base) {
   if (!base.is(Op::DEFINE_GLOBAL)) return base;
   return base.arena().make(Op::SINK, dtypes::void_, {});
@@ -86,6 +86,7 @@ class Region {
       merge_where_possible();
       if (!sort(order)) throw InternalError("[linearize] loops wait for each other");
     }
+    gather_blocks(order);
     std::vector<RegionItem> out;
     for (const size_t i : order) out.push_back(std::move(items_[i].what));
     return out;
@@ -152,6 +153,46 @@ class Region {
     items_.push_back(std::move(item));
     return items_.size() - 1;
   }
+
+  // ---- blocks
+
+  static bool has_block(UOp n) {
+    return n && n.is(Op::STORE) && n.src_count() == 3 && is_register(n.src(0));
+  }
+
+  // Nodes whose only users are in the block of a gated write move into it.
+  void gather_blocks(std::vector<size_t>& order) {
+    if (std::ranges::none_of(order, [&](size_t i) { return has_block(items_[i].what.node); }))
+      return;
+    std::unordered_map<UOp, std::vector<size_t>> users;
+    for (size_t i = 0; i < items_.size(); i++) {
+      for (UOp n : items_[i].needs) users[n].push_back(i);
+    }
+    std::vector<size_t> block_of(items_.size(), SIZE_MAX);
+    for (size_t at = order.size(); at-- > 0;) {  // users before sources
+      const size_t i = order[at];
+      const UOp n = items_[i].what.node;
+      if (!n || is_effect(n.op()) || !can_move(n)) continue;
+      size_t block = SIZE_MAX;
+      bool is_one = true;
+      for (const size_t u : users[n]) {
+        const UOp user = items_[u].what.node;
+        const bool is_value =
+            has_block(user) && user.src(1) == n && user.src(0) != n && user.src(2) != n;
+        const size_t b = is_value ? u : block_of[u];
+        is_one &= b != SIZE_MAX && (block == SIZE_MAX || block == b);
+        block = b;
+      }
+      if (is_one && block != SIZE_MAX) block_of[i] = block;
+    }
+    for (const size_t i : order) {
+      if (block_of[i] != SIZE_MAX) items_[block_of[i]].what.block.push_back(items_[i].what.node);
+    }
+    std::erase_if(order, [&](size_t i) { return block_of[i] != SIZE_MAX; });
+  }
+
+  // Arithmetic can move; a read must keep its place among the writes.
+  static bool can_move(UOp n) { return !n.is(Op::LOAD) && !n.is(Op::AFTER); }
 
   // ---- loops of one range
 

@@ -24,10 +24,12 @@ struct Closing {
   UOp effect() const;  // when there is no loop left: what is done
 };
 
-// A node, or a loop with all that it closes.
+// A node, or a loop with all that it closes, or a write to a register that has a gate with what
+// only it needs: a block that is skipped where the gate is off.
 struct RegionItem {
   UOp node{};
   std::vector<Closing> closing{};
+  std::vector<UOp> block{};
 
   bool is_loop() const { return !closing.empty(); }
   UOp range() const { return closing[0].range(); }

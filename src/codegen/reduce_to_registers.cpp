@@ -40,7 +40,9 @@ class Reduction {
   }
 
   UOp lower() {
-    if (loops_.empty() && unrolls_.empty() && groups_.empty()) return reduce_;
+    // A sum of floats begins with +0: one of -0 alone is +0, in lanes too.
+    const bool has_begin = op_ == Op::ADD && reduce_.dtype().is_float();
+    if (loops_.empty() && unrolls_.empty() && groups_.empty() && !has_begin) return reduce_;
     std::vector<UOp> parts;
     for (const RangePlace& place : places_of(groups_)) {
       parts.push_back(accumulate(replace_ranges(reduce_.src(0), place, Registers::kOwn)));

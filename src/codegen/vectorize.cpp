@@ -90,21 +90,30 @@ class Vectorizer {
   }
 
  private:
-  UOp make(UOp n, std::vector<UOp>& srcs) {
-    switch (n.op()) {
-      case Op::RANGE: return is_lane(n) ? numbers() : arena_.with_srcs(n, srcs);
-      case Op::INDEX: return arena_.with_srcs(n, srcs);  // of lanes until its access is made
-      case Op::LOAD: return make_load(n, srcs);
-      case Op::STORE: return is_register(n.src(0)) ? store_register(srcs) : make_store(n, srcs);
-      case Op::AFTER: return make_after(n, srcs);
-      case Op::END: return make_end(n, srcs);
-      case Op::REDUCE: return make_reduce(n, srcs);
-      default: return elementwise(n, srcs);
+  UOp make(UOp n, std::vector<UOp>& srcs) const {
+    using Maker = UOp (Vectorizer::*)(UOp n, std::vector<UOp>& srcs) const;
+    // What is no elementwise op.
+    static constexpr std::pair<Op, Maker> kMakers[] = {
+        {Op::RANGE, &Vectorizer::make_range},  {Op::INDEX, &Vectorizer::make_index},
+        {Op::LOAD, &Vectorizer::make_load},    {Op::STORE, &Vectorizer::make_store},
+        {Op::AFTER, &Vectorizer::make_after},  {Op::END, &Vectorizer::make_end},
+        {Op::REDUCE, &Vectorizer::make_reduce}};
+    for (const auto& [op, maker] : kMakers) {
+      if (n.is(op)) return (this->*maker)(n, srcs);
     }
+    return elementwise(n, srcs);
   }
+
+  UOp make_range(UOp n, std::vector<UOp>& srcs) const {
+    return is_lane(n) ? numbers() : arena_.with_srcs(n, srcs);
+  }
+
+  // Of lanes until its access is made.
+  UOp make_index(UOp n, std::vector<UOp>& srcs) const { return arena_.with_srcs(n, srcs); }
 
   UOp numbers() const {
     std::vector<UOp> all;
+    all.reserve(lanes_);
     for (int64_t i = 0; i < lanes_; i++) all.push_back(index_const(arena_, i));
     return vectorize(all);
   }
@@ -164,7 +173,7 @@ class Vectorizer {
     return arena_.make(Op::CAST, address.memory.dtype().vec(lanes_), {pointer_at(address, index)});
   }
 
-  UOp make_load(UOp n, std::span<const UOp> srcs) {
+  UOp make_load(UOp n, std::vector<UOp>& srcs) const {
     const Address address = address_of(n, srcs[0]);
     const bool has_gate = n.src_count() == 3;
     const bool is_uniform =
@@ -187,7 +196,8 @@ class Vectorizer {
     return vectorize(all);
   }
 
-  UOp make_store(UOp n, std::span<const UOp> srcs) {
+  UOp make_store(UOp n, std::vector<UOp>& srcs) const {
+    if (is_register(n.src(0))) return store_register(srcs);
     const Address address = address_of(n, srcs[0]);
     if (address.step == 1) {
       std::vector<UOp> of_vector{vector_pointer(address, index_at(address, 0)),
@@ -223,7 +233,7 @@ class Vectorizer {
     return arena_.make(Op::DEFINE_REG, n.dtype().vec(lanes_), {}, Arg::integer(n.number()));
   }
 
-  UOp make_after(UOp n, std::span<const UOp> srcs) const {
+  UOp make_after(UOp n, std::vector<UOp>& srcs) const {
     std::vector<UOp> all{register_of(srcs[0])};
     for (size_t i = 1; i < srcs.size(); i++) {
       if (is_lane(n.src(i))) continue;
@@ -237,7 +247,7 @@ class Vectorizer {
     return arena_.with_srcs(n, all, all[0].dtype());
   }
 
-  UOp make_end(UOp n, std::span<const UOp> srcs) const {
+  UOp make_end(UOp n, std::vector<UOp>& srcs) const {
     std::vector<UOp> loops;
     for (size_t i = 1; i < srcs.size(); i++) {
       if (!is_lane(n.src(i))) loops.push_back(srcs[i]);
@@ -253,7 +263,7 @@ class Vectorizer {
     return ends.size() == 1 ? ends[0] : arena_.make(Op::SINK, dtypes::void_, ends);
   }
 
-  UOp make_reduce(UOp n, std::span<const UOp> srcs) const {
+  UOp make_reduce(UOp n, std::vector<UOp>& srcs) const {
     if (std::ranges::find(n.srcs(), range_) == n.srcs().end()) {
       throw InternalError("[vectorize] a REDUCE over loops is left");
     }

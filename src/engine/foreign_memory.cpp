@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -111,7 +111,6 @@ void write_through(Storage& storage, const Ref<Value>& before) {
     const std::lock_guard lock(graph_mutex());
     foreign = before->buffer();
   }
-  if (!foreign->is_seen_outside()) return;
   Storage* const one[] = {&storage};
   realize(one);
   Ref<Value> version;  // freed without the lock

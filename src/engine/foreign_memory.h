@@ -20,9 +20,10 @@ struct ForeignPlace {
   int64_t offset;
 };
 
-// The place of the first of `count` elements that lie at `first`, in the process, for a device whose
-// memory is there. Memory that lies within that of an earlier import, whose storage lives, is that
-// storage: `lender` is let go. Throws DeviceError when it lies there in part, or between elements.
+// The place of the first of `count` elements that lie at `first`, in the process, for a device
+// whose memory is there. Memory that lies within that of an earlier import, whose storage lives, is
+// that storage: `lender` is let go. Throws DeviceError when it lies there in part, or between
+// elements.
 ForeignPlace import_foreign(Device& device, DType dtype, void* first, int64_t count,
                             std::unique_ptr<Buffer::Lender> lender);
 
@@ -37,7 +38,8 @@ class WriteThrough {
   Storage& storage_;
   Ref<Value> before_;  // null: nobody else sees the memory
 };
-// The same for a storage that had this version before. Not while a function is captured.
+// The same for a storage that had this version before, on such memory. Not while a function is
+// captured.
 void write_through(Storage& storage, const Ref<Value>& before);
 
 }  // namespace weft

@@ -39,6 +39,7 @@ constexpr uint32_t kNone = JitRecipe::kNone;
 
 void realize_all(std::vector<Tensor>& tensors) {
   std::vector<Tensor*> pointers;
+  pointers.reserve(tensors.size());
   for (Tensor& tensor : tensors) pointers.push_back(&tensor);
   Tensor::realize(pointers);
 }
@@ -58,13 +59,14 @@ void replace_proxies(JitWatch& watch, std::vector<Tensor>& outputs) {
     const uint32_t at = watch.find(*output.storage());
     if (at == kNone) continue;
     const JitWatch::Bound& b = watch.bound()[at];
-    if (b.proxy) output = Tensor(b.storage, b.is_part ? placed(output.view(), b.part) : output.view());
+    if (b.proxy)
+      output = Tensor(b.storage, b.is_part ? placed(output.view(), b.part) : output.view());
   }
 }
 
 void write_through(JitWatch& watch) {
   for (const JitWatch::Bound& b : watch.bound()) {
-    if (b.is_written) write_through(*b.storage, b.before);
+    if (b.is_written && b.memory->is_seen_outside()) write_through(*b.storage, b.before);
   }
 }
 
@@ -187,7 +189,8 @@ std::optional<std::vector<Storage*>> storages_for(const JitRecipe& recipe,
 // One run of a recipe on the storages of a call.
 class Replay {
  public:
-  Replay(const JitRecipe& recipe, std::span<const Tensor> inputs, std::span<Storage* const> storages)
+  Replay(const JitRecipe& recipe, std::span<const Tensor> inputs,
+         std::span<Storage* const> storages)
       : recipe_(recipe), inputs_(inputs), storages_(storages) {}
 
   std::vector<Tensor> run() {
@@ -238,7 +241,8 @@ class Replay {
     for (const Storage* storage : storages_) {
       if (!storage->version_locked()->is_filled()) return false;
     }
-    for (size_t i = 0; i < storages_.size(); i++) memory_[i] = storages_[i]->version_locked()->buffer();
+    for (size_t i = 0; i < storages_.size(); i++)
+      memory_[i] = storages_[i]->version_locked()->buffer();
     for (size_t i = 0; i < storages_.size(); i++) {
       const JitRecipe::Binding& b = recipe_.bindings[i];
       if (!b.is_written() || b.is_part) continue;
@@ -262,9 +266,11 @@ class Replay {
       Ref<Buffer>& memory = memory_[input.binding];
       memory = Buffer::make_part(memory, size_t(view.offset) * width, size_t(view.numel()) * width);
     }
+    seen_outside_.resize(storages_.size());
     for (size_t i = 0; i < storages_.size(); i++) {
-      if (!recipe_.bindings[i].is_overwritten) continue;
       Ref<Buffer>& memory = memory_[i];
+      seen_outside_[i] = memory->is_seen_outside();
+      if (!recipe_.bindings[i].is_overwritten) continue;
       const bool is_own = versions_[i] && versions_[i]->owners() == 1 && memory->owners() == 2 &&
                           !memory->is_borrowed();
       if (is_own) {
@@ -294,7 +300,7 @@ class Replay {
         WriteThrough through(*storages_[i]);
         storages_[i]->write(part_of(i), results_[b.result]);
         through.finish();
-      } else {
+      } else if (seen_outside_[i]) {
         write_through(*storages_[i], versions_[i]);
       }
     }
@@ -313,7 +319,8 @@ class Replay {
   }
 
   const View& part_of(size_t binding) const {
-    const auto at = std::ranges::find(recipe_.inputs, uint32_t(binding), &JitRecipe::Input::binding);
+    const auto at =
+        std::ranges::find(recipe_.inputs, uint32_t(binding), &JitRecipe::Input::binding);
     return inputs_[size_t(at - recipe_.inputs.begin())].view();
   }
 
@@ -325,6 +332,7 @@ class Replay {
   std::vector<Ref<Storage>> made_;
   std::vector<Ref<Buffer>> memory_;
   std::vector<size_t> overwritten_;  // in place
+  std::vector<bool> seen_outside_;
 };
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -27,7 +26,6 @@
 #include "value/storage.h"
 #include "value/value.h"
 #include "weft/tensor.h"
-#include "weft/view.h"
 
 namespace weft {
 namespace {
@@ -227,8 +225,7 @@ class Maker {
     return slots;
   }
 
-  void add_call(const Schedule& schedule, const KernelCall& call,
-                std::span<const uint32_t> slots) {
+  void add_call(const Schedule& schedule, const KernelCall& call, std::span<const uint32_t> slots) {
     const PreparedKernel& kernel = recipe_->programs.back()->kernels[call.kernel];
     JitRecipe::Call c{.program = kernel.program.get(),
                       .first_argument = uint32_t(recipe_->arguments.size()),

@@ -51,8 +51,8 @@ void run_recipe(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory) {
       for (uint32_t a = 0; a < call.argument_count; a++) {
         arguments.push_back(memory[recipe.arguments[call.first_argument + a]].get());
       }
-      call.program->run(arguments, std::span(recipe.variables.data() + call.first_variable,
-                                             call.variable_count));
+      call.program->run(
+          arguments, std::span(recipe.variables.data() + call.first_variable, call.variable_count));
       count_kernel(call.bytes, call.flops);
       done++;
     }

@@ -72,10 +72,9 @@ uint32_t JitWatch::bind_input(const Tensor& input, size_t uses) {
   if (b.is_part) {
     b.part = input.view();
     const size_t width = size_t(input.dtype().item_bytes());
-    b.memory = Buffer::make_part(b.memory, size_t(b.part.offset) * width,
-                                 size_t(input.numel()) * width);
-    b.placeholder =
-        Value::make_filled(input.dtype(), whole.device(), input.shape(), b.memory);
+    b.memory =
+        Buffer::make_part(b.memory, size_t(b.part.offset) * width, size_t(input.numel()) * width);
+    b.placeholder = Value::make_filled(input.dtype(), whole.device(), input.shape(), b.memory);
   } else {
     b.placeholder = Value::make_filled(whole.dtype(), whole.device(), whole.shape(), b.memory);
   }

@@ -7,12 +7,17 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/at_fork.h"
+#include "base/clock.h"
 #include "base/config.h"
+#include "base/hash.h"
 #include "base/ref.h"
 #include "engine/prepare_schedule.h"
 #include "engine/run_schedule.h"
@@ -20,7 +25,9 @@
 #include "ir/op.h"
 #include "ir/print.h"
 #include "runtime/buffer.h"
+#include "runtime/debug.h"
 #include "runtime/device.h"
+#include "runtime/kernel_cache.h"
 #include "runtime/kernel_flops.h"
 #include "schedule/schedule.h"
 #include "schedule/schedule_cache.h"
@@ -64,13 +71,47 @@ void fill(Value& value, Ref<Buffer> buffer, Garbage& garbage) {
   }
 }
 
+// What a schedule was made for, or found for, and which writes go to copies.
+void show_schedule(UOp sink, const Schedule& schedule, bool is_new, uint64_t nanoseconds) {
+  show(fmt::format("plan    {:8.2f} us  {} kernels: {}", double(nanoseconds) / 1e3,
+                   schedule.calls.size(),
+                   is_new ? "no schedule of this graph is known" : "a known schedule"));
+  for (UOp n : sink.srcs()) {
+    if (!n.is(Op::AFTER) || !n.src(0).is(Op::CONTIGUOUS)) continue;
+    show(fmt::format("copy    {} is written in a copy: its old content is still in use",
+                     short_form(n.src(0).src(0))));
+  }
+}
+
+// The cache on disk. It is looked up for every schedule that is not in memory.
+class DiskStore : public ScheduleStore {
+ public:
+  std::optional<std::vector<std::byte>> get(const Hash128& key) override {
+    return kernel_cache()->get(key);
+  }
+  void put(const Hash128& key, std::span<const std::byte> bytes) override {
+    kernel_cache()->put(key, bytes);
+  }
+  void remove(const Hash128& key) override { kernel_cache()->remove(key); }
+};
+
 }  // namespace
 
 std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& device) {
-  return cached_schedule(imported.sink, {.limits = device.limits(),
-                                         .device = device.name(),
-                                         .dying = imported.dying,
-                                         .work_in = WorkIn::kGraphArena});
+  const uint64_t begin = shows(2) ? now_ns() : 0;
+  const uint64_t misses = shows(2) ? schedule_cache_counts().misses : 0;
+  DiskStore disk;
+  auto schedule =
+      cached_schedule(imported.sink, {.limits = device.limits(),
+                                      .device = device.name(),
+                                      .dying = imported.dying,
+                                      .work_in = WorkIn::kGraphArena,
+                                      .store = device.keeps_schedules() ? &disk : nullptr});
+  if (shows(2)) {
+    const bool is_new = schedule_cache_counts().misses != misses;
+    show_schedule(imported.sink, *schedule, is_new, now_ns() - begin);
+  }
+  return schedule;
 }
 
 namespace {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/ref.h"
 #include "base/small_vector.h"
 #include "engine/prepare_schedule.h"
@@ -21,6 +22,7 @@
 #include "runtime/array_bytes.h"
 #include "runtime/buffer.h"
 #include "runtime/counters.h"
+#include "runtime/debug.h"
 #include "runtime/device.h"
 #include "runtime/kernel_flops.h"
 #include "schedule/schedule.h"
@@ -128,7 +130,11 @@ std::vector<Ref<Buffer>> run_schedule(const Schedule& schedule, const PreparedSc
       variables.clear();
       for (const BoundVariable& variable : call.variables) variables.push_back(variable.value);
       const PreparedKernel& kernel = prepared.kernels[call.kernel];
+      const uint64_t begin = shows(2) ? now_ns() : 0;
       kernel.program->run(arguments, variables);
+      if (shows(2)) {
+        show_run({prepared.device->name(), call.name, now_ns() - begin, bytes, kernel.flops});
+      }
       count_kernel(bytes, kernel.flops);
       done++;
     }

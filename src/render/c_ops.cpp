@@ -104,16 +104,16 @@ constexpr CRow kSaturatingRows[] = {
   {{Op::CAST}, kUnsignedInts, "$s_to_$T($0)", kPostfix, kAny, {},
    "return a >= 0 && a < $h ? ($T)a : a > 0 ? $g : 0;"},
 };
-// float16 is held as its bits. Integers pass through float32: those that it rounds are infinite in float16
-// anyway. A float64 is cut to float32's digits, the last one set where any was lost, so that only the
-// second rounding counts.
+// float16 is held as its bits, on which zero and NaN are found: gcc calls a function to compare floats that
+// were halves. Integers pass through float32: those that it rounds are infinite in float16 anyway. A float64
+// is cut to float32's digits, the last one set where any was lost, so that only the second rounding counts.
 #define WEFT_HALF_AS_X "_Float16 h; __builtin_memcpy(&h, &a, sizeof h); float x = h; "
 #define WEFT_RETURN_HALF "u16 r; __builtin_memcpy(&r, &h, sizeof r); return r;"
 constexpr CRow kFromHalfRows[] = {
-  {{Op::CAST}, kBools, "half_to_$T($0)", kPostfix, kAny, {}, WEFT_HALF_AS_X "return x != 0;"},
+  {{Op::CAST}, kBools, "half_to_$T($0)", kPostfix, kAny, {}, "return (a & 0x7fff) != 0;"},
   {{Op::CAST}, kReals, "half_to_$T($0)", kPostfix, kAny, {}, WEFT_HALF_AS_X "return x;"},
   {{Op::CAST}, kSignedInts, "half_to_$T($0)", kPostfix, kAny, {}, WEFT_HALF_AS_X
-   "return x >= $l && x < $h ? ($T)x : x != x ? 0 : x < 0 ? $m : $g;"},
+   "return x >= $l && x < $h ? ($T)x : (a & 0x7fff) > 0x7c00 ? 0 : x < 0 ? $m : $g;"},
   {{Op::CAST}, kUnsignedInts, "half_to_$T($0)", kPostfix, kAny, {}, WEFT_HALF_AS_X
    "return x >= 0 && x < $h ? ($T)x : x > 0 ? $g : 0;"},
 };
@@ -126,7 +126,7 @@ constexpr CRow kToHalfRows[] = {
    "_Float16 h = (_Float16)(float)a; " WEFT_RETURN_HALF},
 };
 constexpr CRow kSameBits = {{Op::BITCAST}, kAnyDType, "$0", kAtom, kAtom, "="};
-constexpr CRow kBitcast = {{Op::BITCAST}, kAnyDType, "$s_as_$T($0)", kPostfix, kAny, "($T)$0",
+constexpr CRow kBitcast = {{Op::BITCAST}, kAnyDType, "$s_as_$T($0)", kPrefix, kAny, "($T)($0)",
                            "$T r; __builtin_memcpy(&r, &a, sizeof r); return r;"};
 // clang-format on
 

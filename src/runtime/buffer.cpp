@@ -31,6 +31,7 @@ namespace {
 
 struct PartOf : Buffer::Lender {
   explicit PartOf(Ref<Buffer> b) : whole(std::move(b)) {}
+  bool sees_writes() const override { return whole->is_seen_outside(); }
   Ref<Buffer> whole;
 };
 

@@ -12,6 +12,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "runtime/cpu/cpu_device.h"
+#include "runtime/debug.h"
 #include "schedule/schedule.h"
 
 namespace weft {
@@ -28,6 +29,7 @@ Device& find_by_name(std::string_view name) {
   for (Device* device : all_devices()) {
     if (device->name() != name) continue;
     device->start();
+    if (shows(1)) show_device(name, device->description());
     return *device;
   }
   throw DeviceError(fmt::format("[device] there is no device {}; there are {}", name,

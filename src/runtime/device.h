@@ -34,6 +34,9 @@ class Device {
   // Its memory is memory of this process, which anybody can read.
   virtual bool has_host_memory() const { return false; }
 
+  // Schedules for it are worth keeping on disk.
+  virtual bool keeps_schedules() const { return false; }
+
   // What a kernel for this device may be.
   virtual const KernelLimits& limits() const;
   // `ast` is a SINK that is legal as a kernel; the program does not need it afterwards. Throws
@@ -41,6 +44,8 @@ class Device {
   virtual std::shared_ptr<Program> compile(UOp ast, std::string_view name) = 0;
   // Called when the device is found by its name: begins what takes long and will be needed.
   virtual void start() {}
+  // What runs its kernels, for people.
+  virtual std::string description() const { return {}; }
   // How many threads it is worth to compile with.
   virtual size_t compile_threads() const { return 1; }
 

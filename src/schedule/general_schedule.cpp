@@ -26,6 +26,7 @@
 #include "schedule/schedule.h"
 #include "schedule/size_formulas.h"
 #include "schedule/skeleton.h"
+#include "schedule/store_schedule.h"
 
 namespace weft {
 namespace {
@@ -99,7 +100,7 @@ class Generalizer {
       options_.variables.push_back({std::string(variables_[i].name()), values[i]});
     }
     options_.work_in = WorkIn::kGraphArena;
-    return make_schedule(sink, options_);
+    return stored_schedule(toposort(sink), options_);
   }
 
  private:

@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/hash.h"
 #include "ir/arena.h"
 #include "ir/dim.h"
 #include "ir/dtype.h"
@@ -84,6 +86,7 @@ struct KernelLimits {
   size_t buffers = 128;      // arguments
   size_t writes = 256;       // STOREs
   size_t accumulators = 16;  // reductions that run together
+  size_t pieces = 1;         // threads: a large reduction to fewer results is done in two steps
   bool sequences = true;     // loops of one kernel may run one after the other (not on a GPU)
 };
 
@@ -91,6 +94,18 @@ struct KernelLimits {
 enum class WorkIn : uint8_t {
   kOwnArena,    // the graph is copied first
   kGraphArena,  // beside the graph, in an arena that its owner does not need any more
+};
+
+// Bytes kept by key, for other processes: what comes back is what was put, or nothing.
+class ScheduleStore {
+ public:
+  ScheduleStore() = default;
+  ScheduleStore(const ScheduleStore&) = delete;
+  ScheduleStore& operator=(const ScheduleStore&) = delete;
+  virtual ~ScheduleStore() = default;
+  virtual std::optional<std::vector<std::byte>> get(const Hash128& key) = 0;
+  virtual void put(const Hash128& key, std::span<const std::byte> bytes) = 0;
+  virtual void remove(const Hash128& key) = 0;
 };
 
 struct ScheduleOptions {
@@ -102,7 +117,8 @@ struct ScheduleOptions {
   // nothing else depends on them.
   std::vector<BoundVariable> variables{};
   WorkIn work_in = WorkIn::kOwnArena;
-  Trace* trace = nullptr;  // every phase is added to it
+  Trace* trace = nullptr;          // every phase is added to it
+  ScheduleStore* store = nullptr;  // for cached_schedule: where schedules outlive the process
 };
 
 // `sink` is a legal tensor graph, a SINK of what is to exist in memory:

@@ -22,6 +22,7 @@
 #include "schedule/graph_key.h"
 #include "schedule/schedule.h"
 #include "schedule/skeleton.h"
+#include "schedule/store_schedule.h"
 
 namespace weft {
 namespace {
@@ -34,17 +35,6 @@ constexpr size_t kMostSamples = 4;
 constexpr size_t kMostCalls = 2;  // of a general schedule, for each of one that is not
 constexpr size_t kMostFamilyNodes = size_t(1)
                                     << 16;  // larger graphs are worth a schedule of their own
-
-Hash128 key_of(Hash128 h, const ScheduleOptions& o) {
-  h = mix(h, hash_bytes_128(o.device));
-  for (const size_t limit : {o.limits.statements, o.limits.buffers, o.limits.writes,
-                             o.limits.accumulators, size_t(o.limits.sequences)}) {
-    h = mix(h, limit);
-  }
-  h = mix(h, o.dying.size());
-  for (const int64_t id : o.dying) h = mix(h, uint64_t(id));
-  return h;
-}
 
 // Graphs that differ in numbers. The second one to come makes those that differ parameters; one
 // that does not fit makes it anew, a few times.
@@ -68,7 +58,7 @@ class Cache {
     Sample sample = sample_of(skeleton);
     const std::lock_guard lock(family_mutex_);
     if (families_.size() > kMostFamilies) families_.clear();
-    const Hash128 key = key_of(skeleton.hash, options);
+    const Hash128 key = schedule_key(skeleton.hash, options);
     const auto [at, is_new] = families_.try_emplace(key);
     Family& family = at->second;
     if (is_new) {
@@ -136,6 +126,7 @@ class Cache {
   ScheduleCacheCounts counts() {
     const std::lock_guard lock(mutex_);
     counts_.schedules = entries_.size();
+    counts_.loaded = loaded_schedules() - loaded_before_;
     return counts_;
   }
 
@@ -146,6 +137,7 @@ class Cache {
     entries_.clear();
     order_.clear();
     counts_ = {};
+    loaded_before_ = loaded_schedules();
     bytes_ = 0;
   }
 
@@ -165,6 +157,7 @@ class Cache {
   std::list<Hash128> order_;  // most recently used first
   std::unordered_map<Hash128, Entry, KeyHash> entries_;
   ScheduleCacheCounts counts_;
+  uint64_t loaded_before_ = 0;  // schedules, when counting began
   size_t bytes_ = 0;
 };
 
@@ -177,11 +170,11 @@ Cache& cache() {
 
 std::shared_ptr<const Schedule> cached_schedule(UOp sink, const ScheduleOptions& options) {
   std::vector<UOp> order = toposort(sink);
-  const Hash128 key = key_of(graph_key(order), options);
+  const Hash128 key = schedule_key(graph_key(order), options);
   if (std::shared_ptr<const Schedule> found = cache().find(key)) return found;
   std::optional<Hash128> new_family;
   if (auto general = cache().find_general(order, options, new_family)) return general;
-  auto made = std::make_shared<const Schedule>(make_schedule(std::move(order), options));
+  auto made = std::make_shared<const Schedule>(stored_schedule(std::move(order), options));
   cache().add(key, made);
   if (new_family) cache().note_calls(*new_family, made->calls.size());
   return made;

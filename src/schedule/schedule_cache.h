@@ -16,10 +16,12 @@ namespace weft {
 // recently used ones go when there are many.
 // A graph that differs from an earlier one in its scalars alone gets a schedule that reads those
 // from memory, and so does every further one: a new learning rate is a lookup.
+// What is made is put in options.store, and looked for there first.
 std::shared_ptr<const Schedule> cached_schedule(UOp sink, const ScheduleOptions& options = {});
 
 struct ScheduleCacheCounts {
   uint64_t hits = 0, misses = 0;
+  uint64_t loaded = 0;  // schedules that were in the store and not made
   size_t schedules = 0;
 };
 ScheduleCacheCounts schedule_cache_counts();

@@ -18,6 +18,7 @@
 #include "engine/realize.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
+#include "runtime/debug.h"
 #include "runtime/device.h"
 #include "tensor/promote.h"
 #include "value/movement.h"
@@ -44,6 +45,10 @@ void keep_bound(Storage& storage) {
   const bool is_within =
       pending_values() <= limits.most_pending_values && pinned_bytes() <= limits.most_pinned_bytes;
   if (is_within || storage_watch() != nullptr) return;  // a capture is one graph
+  if (shows(2)) {
+    show(fmt::format("flush   {} pending values, which hold {} bytes: realised at once",
+                     pending_values(), pinned_bytes()));
+  }
   Storage* const one[] = {&storage};
   realize(one);
 }

@@ -19,7 +19,7 @@ namespace weft {
 struct ImportedBuffer {
   Ref<Buffer> memory;
   const Value* of;  // the Value that is read there; null: memory for a chain that writes everything
-  Value* value;  // whose memory it is, to be filled; null when it is that of no Value
+  Value* value;     // whose memory it is, to be filled; null when it is that of no Value
   DType dtype;
   int64_t count;
 };

@@ -61,7 +61,7 @@ TEST(Jit, captured_storages_are_read_as_they_are_and_written) {
   });
   float sum = 0;
   for (int i = 0; i < 6; i++) {
-    if (i == 3) w.set({1}, 100.0);       // lazily, between calls
+    if (i == 3) w.set({1}, 100.0);          // lazily, between calls
     if (i == 4) w.assign(w - 1).realize();  // in other memory or not
     sum += float(i) - (i == 4 ? 1.0F : 0.0F);
     const Out out = f({floats({float(i), 0})});
@@ -300,7 +300,8 @@ TEST(Jit, versions_handed_on) {
 TEST(Jit, a_captured_function_in_another_one) {
   Jit inner = jit([](In in) { return Out{in[0] * 2}; });
   Jit outer = jit([&](In in) { return Out{inner({in[0] + 1})[0] + 1}; });
-  for (int i = 0; i < 4; i++) EXPECT_EQ(outer({floats({float(i)})})[0].item<float>(), 2.0F * float(i) + 3);
+  for (int i = 0; i < 4; i++)
+    EXPECT_EQ(outer({floats({float(i)})})[0].item<float>(), 2.0F * float(i) + 3);
   EXPECT_EQ(inner.captures(), 0U);
 }
 

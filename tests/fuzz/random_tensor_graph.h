@@ -20,16 +20,17 @@
 
 namespace weft::fuzz {
 
+// A SINK, and what its BUFFERs hold.
+struct GraphAndBuffers {
+  UOp sink;
+  std::map<int64_t, Array> buffers;
+};
+
 class RandomTensorGraph {
  public:
   RandomTensorGraph(Arena& arena, Choices& choices) : arena_(arena), c_(choices) {}
 
-  struct Result {
-    UOp sink;
-    std::map<int64_t, Array> buffers;
-  };
-
-  Result make() {
+  GraphAndBuffers make() {
     wide_ = c_.one_in(2);
     for (int64_t id = 1, last = 1 + int64_t(c_.below(3)); id <= last; id++) add_buffer(id);
     for (uint64_t i = 2 + c_.below(14); i > 0; i--) add(step());

@@ -41,12 +41,11 @@ inline UOp with_shared_memory(Arena& arena, const Schedule& s, const KernelCall&
   return pairs.empty() ? ast : substitute(ast, pairs);
 }
 
-// The outputs after all calls. Buffers of one slot share their memory, so a wrong plan shows. What
-// runs is what `prepare` makes of each kernel.
-inline std::vector<Array> run_schedule(
-    const Schedule& s, const std::map<int64_t, Array>& inputs,
-    const std::function<UOp(UOp)>& prepare = [](UOp ast) { return ast; }) {
-  std::vector<std::vector<uint64_t>> slots(s.slot_count);
+using Slots = std::vector<std::vector<uint64_t>>;  // the memory of each
+
+// Buffers of one slot share their memory, so a wrong plan shows.
+inline Slots memory_of(const Schedule& s, const std::map<int64_t, Array>& inputs) {
+  Slots slots(s.slot_count);
   for (const ScheduledBuffer& b : s.buffers) {
     std::vector<uint64_t>& memory = slots.at(b.slot);
     if (b.kind == ScheduledBuffer::Kind::kInput) memory = inputs.at(b.id).data;
@@ -54,23 +53,42 @@ inline std::vector<Array> run_schedule(
     // What nobody has written is recognisable, and a value of every dtype.
     if (memory.size() < size_t(b.size)) memory.resize(size_t(b.size), 1);
   }
+  return slots;
+}
+
+// What a call runs on.
+inline Bindings bindings_of(const Schedule& s, const KernelCall& call, const Slots& slots) {
+  Bindings bindings;
+  for (const BoundVariable& v : call.variables) bindings.variables[v.name] = v.value;
+  for (size_t i = 0; i < call.arguments.size(); i++) {
+    const ScheduledBuffer& b = s.buffers[call.arguments[i]];
+    std::vector<uint64_t> data(slots[b.slot].begin(), slots[b.slot].begin() + b.size);
+    bindings.buffers[int64_t(i)] = Array::of_bits(b.dtype, {b.size}, std::move(data));
+  }
+  return bindings;
+}
+
+// What it has written. Arguments that share a slot: the first of them is the one that is written.
+inline void keep_written(const Schedule& s, const KernelCall& call, const Bindings& bindings,
+                         Slots& slots) {
+  for (size_t i = call.written; i-- > 0;) {
+    const ScheduledBuffer& b = s.buffers[call.arguments[i]];
+    const std::vector<uint64_t>& data = bindings.buffers.at(int64_t(i)).data;
+    std::copy(data.begin(), data.end(), slots[b.slot].begin());
+  }
+}
+
+// The outputs after all calls. What runs is what `prepare` makes of each kernel.
+inline std::vector<Array> run_schedule(
+    const Schedule& s, const std::map<int64_t, Array>& inputs,
+    const std::function<UOp(UOp)>& prepare = [](UOp ast) { return ast; }) {
+  Slots slots = memory_of(s, inputs);
   for (const KernelCall& call : s.calls) {
-    Bindings bindings;
-    for (const BoundVariable& v : call.variables) bindings.variables[v.name] = v.value;
     Arena arena;
     const UOp ast = with_shared_memory(arena, s, call);
-    for (size_t i = 0; i < call.arguments.size(); i++) {
-      const ScheduledBuffer& b = s.buffers[call.arguments[i]];
-      std::vector<uint64_t> data(slots[b.slot].begin(), slots[b.slot].begin() + b.size);
-      bindings.buffers[int64_t(i)] = Array::of_bits(b.dtype, {b.size}, std::move(data));
-    }
+    Bindings bindings = bindings_of(s, call, slots);
     evaluate(prepare(ast), bindings);
-    // Arguments that share a slot: the first of them is the one that is written.
-    for (size_t i = call.written; i-- > 0;) {
-      const ScheduledBuffer& b = s.buffers[call.arguments[i]];
-      const std::vector<uint64_t>& data = bindings.buffers[int64_t(i)].data;
-      std::copy(data.begin(), data.end(), slots[b.slot].begin());
-    }
+    keep_written(s, call, bindings, slots);
   }
   std::vector<Array> outputs;
   for (const uint32_t o : s.outputs) {

@@ -7,11 +7,21 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "codegen/decompose.h"
+#include "codegen/expand.h"
+#include "codegen/gate_loads.h"
+#include "codegen/index_width.h"
+#include "codegen/linearize.h"
+#include "codegen/opt/opt.h"
+#include "codegen/reduce_to_registers.h"
+#include "codegen/target.h"
+#include "codegen/vectorize.h"
 #include "ir/arena.h"
 #include "ir/parse.h"
 #include "ir/print.h"
@@ -35,6 +45,7 @@
 #include "schedule/schedule.h"
 #include "symbolic/simplify.h"
 #include "tests/fuzz/run_schedule.h"
+#include "tests/unit/decompose_helpers.h"
 
 namespace weft {
 namespace {
@@ -74,10 +85,16 @@ UOp checked(UOp sink, Stage stage) {
   return sink;
 }
 
+// For the passes that ask what the target can do: no functions, a fused multiply-add.
+const Target& target() {
+  static const Target kTarget = test::with_fused_multiply_add(test::bare_target());
+  return kTarget;
+}
+
 std::string rewritten(UOp n, const RuleSet& rules) { return print(graph_rewrite(n, rules)); }
 
 const std::map<std::string, PassFunction>& passes() {
-  constexpr Stage ranges = Stage::kRangeified;
+  constexpr Stage ranges = Stage::kRangeified, kernel = Stage::kKernel;
   static const std::map<std::string, PassFunction> all = {
       {"simplify", [](UOp n) { return print(simplify(n)); }},
       {"early", [](UOp n) { return rewritten(n, early_rules()); }},
@@ -96,8 +113,17 @@ const std::map<std::string, PassFunction>& passes() {
          return print(
              checked(with_asts(split_kernels(n, form_kernels(n, kLimits), "CPU")), ranges));
        }},
+      {"gate_loads", [](UOp n) { return print(checked(gate_loads(n), kernel)); }},
+      {"expand", [](UOp n) { return print(checked(expand(n), kernel)); }},
+      {"reduce_to_registers",
+       [](UOp n) { return print(checked(reduce_to_registers(n, target()), kernel)); }},
+      {"vectorize", [](UOp n) { return print(checked(vectorize(n), kernel)); }},
+      {"index_width", [](UOp n) { return print(checked(index_width(n), kernel)); }},
+      {"decompose", [](UOp n) { return print(checked(decompose(n, target()), kernel)); }},
+      {"linearize", [](UOp n) { return print(checked(linearize(n), Stage::kProgram)); }},
       {"render_c", [](UOp n) { return render_c(n, "kernel"); }},
       {"render_llvm", [](UOp n) { return render_llvm(n, "kernel"); }},
+      {"apply_opts", [](UOp n) { return print(n); }},  // after its optimisations
       {"schedule", [](UOp n) { return test::describe(make_schedule(n)); }},
   };
   return all;
@@ -119,6 +145,13 @@ std::string read(const std::filesystem::path& path) {
   return text.str();
 }
 
+// A first line `# opts: VECTOR(0, 16)` asks for optimisations before the pass.
+OptList opts_of(std::string_view input) {
+  constexpr std::string_view start = "# opts: ";
+  if (!input.starts_with(start)) return {};
+  return parse_opts(input.substr(start.size(), input.find('\n') - start.size()));
+}
+
 class Golden : public testing::TestWithParam<std::filesystem::path> {};
 INSTANTIATE_TEST_SUITE_P(All, Golden, testing::ValuesIn(cases()), [](const auto& test) {
   return test.param.parent_path().filename().string() + "_" + test.param.stem().string();
@@ -131,7 +164,9 @@ TEST_P(Golden, Output) {
   const std::string input = text.substr(0, cut);
   Arena arena;
   const PassFunction& pass = passes().at(GetParam().parent_path().filename().string());
-  const std::string output = pass(parse(arena, input));
+  const UOp graph = parse(arena, input);
+  const OptList opts = opts_of(input);
+  const std::string output = pass(opts.empty() ? graph : apply_opts(graph, opts));
   if (std::getenv("WEFT_UPDATE_GOLDEN") != nullptr) {
     std::ofstream(GetParam()) << input << "---\n" << output;
     return;

@@ -170,8 +170,9 @@ def test_writes_have_three_forms() -> None:
     reg = UOp.define_reg(dtypes.float32, 0)
     assert reg.assign(0.0).dtype == dtypes.float32
     assert UOp.define_global(dtypes.int32, None, 4).assign(1).dtype == dtypes.int32
+    assert reg.assign(0.0, gate).src[2] == gate
     with pytest.raises(weft.SpecError, match="gate"):
-        reg.assign(0.0, gate)
+        view.assign(view + 1, gate)
     with pytest.raises(weft.SpecError):
         r.assign(2)
     with pytest.raises(weft.SpecError, match="the target is an ADD"):

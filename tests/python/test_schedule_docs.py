@@ -1,7 +1,8 @@
-"""docs/walk.md is what weft_walk prints; the programs of docs/versions.md run."""
+"""docs/walk.md is what weft_walk prints; the programs of docs/versions.md, codegen.md and jit.md run."""
 
 from __future__ import annotations
 
+import doctest
 import os
 import pathlib
 import re
@@ -12,7 +13,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("WEFT_BUILD", ROOT / "build/release"))
-PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "docs/versions.md").read_text(), re.DOTALL)
+PROGRAMS = [program for name in ("versions", "jit")
+            for program in re.findall(r"```python\n(.*?)```", (ROOT / f"docs/{name}.md").read_text(), re.DOTALL)]
 
 
 def test_walk_is_up_to_date() -> None:
@@ -22,6 +24,12 @@ def test_walk_is_up_to_date() -> None:
     if os.environ.get("WEFT_UPDATE_DOCS"):
         path.write_text(printed)
     assert path.read_text() == printed
+
+
+def test_the_example_of_codegen() -> None:
+    text = (ROOT / "docs/codegen.md").read_text()
+    test = doctest.DocTestParser().get_doctest(text, {}, "codegen.md", None, 0)
+    assert test.examples and doctest.DocTestRunner(verbose=False).run(test).failed == 0
 
 
 def test_versions_has_programs() -> None:

@@ -217,8 +217,8 @@ TEST_F(Builders, AssignRefusesWhatDoesNotFit) {
             "[store] the value has dtype int32; the target takes float32");
   EXPECT_EQ(message_of<SpecError>([&] { x.assign(one, bool_const(arena, true)); }),
             "[store] it has a gate; a write to a tensor has none");
-  EXPECT_EQ(message_of<SpecError>([&] { reg.assign(one, bool_const(arena, true)); }),
-            "[store] it has a gate; a write to a register has none");
+  EXPECT_EQ(message_of<DTypeError>([&] { reg.assign(one, one); }),
+            "[store] the gate has dtype float32; it must be bool");
   EXPECT_EQ(message_of<SpecError>([&] { data.assign(one); }),
             "[store] the target is data0, a whole buffer; INDEX it to say which element");
   EXPECT_EQ(

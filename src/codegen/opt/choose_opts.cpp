@@ -27,6 +27,7 @@ namespace {
 
 constexpr int64_t kTileRows = 6, kTileVectors = 4;  // of a contraction, in registers
 constexpr int64_t kCacheTile = 32;                  // of a transposition, elements on each axis
+constexpr int64_t kConflictBytes = 1024;            // rows so far apart share lines of a cache
 constexpr int64_t kGroups = 4;                      // accumulators that hide an addition's latency
 constexpr int64_t kCopyNodes = 160;                 // nodes of a body that are worth copying
 constexpr int64_t kThreadWork = 1 << 15;            // operations that are worth a thread
@@ -45,6 +46,7 @@ size_t computed_bytes(DType type) {
 struct Contraction {
   UOp rows, columns;
   int64_t rows_argument, panel;  // that a reads, and b
+  bool rows_conflict = false;    // rows lie so that they share lines of the cache
 };
 
 class Chooser {
@@ -158,13 +160,32 @@ class Chooser {
     const int64_t lanes = int64_t(target_.vector_bytes / computed_bytes(reduce.dtype()));
     Contraction out{
         {}, {}, place_of(other.src(0)).base.number(), place_of(read.src(0)).base.number()};
+    int most = 0;
     for (UOp r : parallel_) {
       const bool in_a = depends(a, r), in_b = depends(b, r);
-      if (in_b && !in_a && step_of(read, r) == 1 && most_places(r) >= lanes) out.columns = r;
+      if (in_b && !in_a && most_places(r) >= lanes) {
+        const int score = 1 + (step_of(read, r) == 1 ? 1 : 0) + (writes_in_order(r) ? 2 : 0);
+        if (score > most) out.columns = r, most = score;
+      }
       if (in_a && !in_b && (!out.rows || most_places(r) > most_places(out.rows))) out.rows = r;
     }
     if (!out.columns || !out.rows || most_places(out.rows) < 2) return {};
-    return out;
+    const int64_t apart = step_of(other, out.rows).value_or(0) * other.dtype().item_bytes();
+    out.rows_conflict = apart % kConflictBytes == 0;
+    // A panel that is read across is worth packing only for many rows.
+    const bool is_packed = step_of(read, out.columns) == 1 || is_worth_packing(out);
+    return is_packed && writes_in_order(out.columns) ? std::optional(out) : std::nullopt;
+  }
+
+  bool writes_in_order(UOp r) const {
+    return std::ranges::all_of(accesses_, [&](UOp n) {
+      return !n.is(Op::STORE) || !is_in_scope(r, n) || step_of(n, r) == 1;
+    });
+  }
+
+  static bool is_worth_packing(const Contraction& c) {
+    return c.columns.src(0).is_const() && c.rows.src(0).is_const() &&
+           most_places(c.rows) >= 4 * kTileRows;
   }
 
   void tile_contraction(const Contraction& c) {
@@ -172,28 +193,45 @@ class Chooser {
                   rows = c.rows.range_id();
     const int64_t wide = most_places(c.columns), high = most_places(c.rows);
     const bool is_constant = c.columns.src(0).is_const() && c.rows.src(0).is_const();
-    const int64_t width = wide >= kTileVectors * lanes ? kTileVectors * lanes : lanes;
-    if (is_constant && wide % width != 0 && wide > 2 * width)
-      attempt(OptKind::kPad, columns, width);
+    const int64_t most_vectors = target_.vector_registers >= 32 ? kTileVectors : kTileVectors / 2;
+    const int64_t vectors = std::min(most_vectors, (wide + lanes - 1) / lanes);
+    if (is_constant && wide % (vectors * lanes) != 0) {
+      attempt(OptKind::kPad, columns, vectors * lanes);
+    }
     int64_t inner_rows = rows;
     if (const int64_t next = free_range_id(sink_);
         is_constant && attempt(OptKind::kTile, rows, high)) {
       inner_rows = next;  // all of it, inside of the columns
     }
     attempt(OptKind::kVector, columns, lanes);
-    if (width > lanes) attempt(OptKind::kUpcast, columns, kTileVectors);
+    if (vectors > 1) attempt(OptKind::kUpcast, columns, vectors);
     attempt(OptKind::kUpcast, inner_rows, std::min(high, kTileRows));
     thread({});
-    if (!is_constant || high < 4 * kTileRows) return;
-    attempt(OptKind::kStage, c.panel, columns);
+    if (!is_worth_packing(c)) return;
+    // The columns may be all done in one go: then the loop around them is the one that fills.
+    const UOp panel_loop = range(columns) ? range(columns) : loop_around(inner_rows);
+    if (panel_loop) attempt(OptKind::kStage, c.panel, panel_loop.range_id());
     const int64_t fill = free_range_id(sink_);
-    if (!attempt(OptKind::kStage, c.rows_argument, inner_rows)) return;
+    if (!c.rows_conflict || !attempt(OptKind::kStage, c.rows_argument, inner_rows)) return;
     for (int64_t id = fill; id < fill + 4; id++) {  // the copy, along its rows
       const UOp r = range(id);
       if (r && r.axis() == AxisType::kGlobal && order_along(r) > 0 &&
-          attempt(OptKind::kVector, id, lanes))
+          attempt(OptKind::kVector, id, lanes)) {
         break;
+      }
     }
+  }
+
+  // The loop outside of another one in what closes both.
+  UOp loop_around(int64_t id) const {
+    for (UOp n : sink_.srcs()) {
+      UOp before;
+      for (UOp r : n.srcs().subspan(n.is(Op::END) ? 1 : n.src_count())) {
+        if (r.range_id() == id) return before;
+        before = r;
+      }
+    }
+    return {};
   }
 
   // ---- transpositions

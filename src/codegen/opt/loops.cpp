@@ -28,36 +28,79 @@ UOp index_of(UOp access) {
 
 bool is_memory_store(UOp n) { return n.is(Op::STORE) && !is_register(n.src(0)); }
 
-// Whether different places of the ranges give different indices: sorted by coefficient, each term
-// steps over all that the smaller ones reach.
+// coefficient * factors, none of which is a constant.
+struct Monomial {
+  int64_t coefficient = 1;
+  std::vector<UOp> factors{};  // by id
+
+  bool operator==(const Monomial&) const = default;
+};
+
+Monomial monomial_of(UOp n) {
+  Monomial out;
+  std::vector<UOp> todo{n};
+  while (!todo.empty()) {
+    const UOp at = todo.back();
+    todo.pop_back();
+    if (at.is(Op::MUL)) {
+      todo.insert(todo.end(), at.srcs().begin(), at.srcs().end());
+    } else if (!at.is_const()) {
+      out.factors.push_back(at);
+    } else if (__builtin_mul_overflow(out.coefficient, at.const_int(), &out.coefficient)) {
+      out.coefficient = 0;
+    }
+  }
+  std::ranges::sort(out.factors, {}, &UOp::id);
+  return out;
+}
+
+Monomial product(Monomial a, const Monomial& b) {
+  if (__builtin_mul_overflow(a.coefficient, b.coefficient, &a.coefficient)) a.coefficient = 0;
+  a.factors.insert(a.factors.end(), b.factors.begin(), b.factors.end());
+  std::ranges::sort(a.factors, {}, &UOp::id);
+  return a;
+}
+
+// A RANGE times its stride.
+struct Step {
+  UOp range;
+  Monomial stride;
+};
+
+// Whether different places of the ranges give different indices: in the order of their strides,
+// each steps over all that the ones before it reach.
 bool is_injective(UOp index, UOp range) {
   const std::optional<LinearSum> sum = linear_sum(index);
   if (!sum) return false;
-  std::vector<std::pair<int64_t, int64_t>> terms;  // coefficient, largest value
-  bool found = false;
+  std::vector<Step> steps;
   for (const Term& t : sum->terms) {
-    if (!t.base.is(Op::RANGE)) {
-      if (is_in_scope(range, t.base)) return false;
-      if (ranges_of(t.base).empty()) continue;  // the same in all iterations
-      return false;
+    Step step{{}, monomial_of(t.base)};
+    step.stride.coefficient *= t.coefficient < 0 ? -t.coefficient : t.coefficient;
+    for (UOp f : step.stride.factors) {
+      if (ranges_of(f).empty()) continue;
+      if (!f.is(Op::RANGE) || step.range) return false;
+      step.range = f;
     }
-    found |= t.base == range;
-    const int64_t coefficient = t.coefficient < 0 ? -t.coefficient : t.coefficient;
-    terms.emplace_back(coefficient, bounds(t.base).hi);
+    if (!step.range) continue;  // the same in all iterations
+    std::erase(step.stride.factors, step.range);
+    steps.push_back(std::move(step));
   }
-  if (!found) return false;
-  std::ranges::sort(terms);
-  int64_t reach = 0;
-  for (const auto& [coefficient, most] : terms) {
-    if (most <= 0) continue;
-    if (coefficient <= reach) return false;
-    int64_t further = 0;
-    if (__builtin_mul_overflow(coefficient, most, &further) ||
-        __builtin_add_overflow(reach, further, &reach)) {
-      return false;
+  if (std::ranges::none_of(steps, [&](const Step& s) { return s.range == range; })) return false;
+  std::ranges::sort(steps, [](const Step& a, const Step& b) {
+    if (a.stride.factors.size() != b.stride.factors.size()) {
+      return a.stride.factors.size() < b.stride.factors.size();
     }
+    return a.stride.coefficient < b.stride.coefficient;
+  });
+  Monomial reach;
+  for (const Step& s : steps) {
+    if (bounds(s.range).hi <= 0) continue;
+    const bool steps_over = (reach == Monomial{} || s.stride.factors == reach.factors) &&
+                            s.stride.coefficient >= reach.coefficient && reach.coefficient > 0;
+    if (!steps_over) return false;
+    reach = product(s.stride, monomial_of(s.range.src(0)));
   }
-  return true;
+  return reach.coefficient > 0;
 }
 
 bool is_parallel(UOp sink, UOp range) {

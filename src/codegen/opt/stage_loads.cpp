@@ -106,6 +106,15 @@ class Stager {
   std::vector<UOp> around_;
 };
 
+// Whether the load stands in lanes or copies that would all fill one local memory.
+bool is_in_copies(UOp load, std::span<const UOp> loops_inside) {
+  return std::ranges::any_of(ranges_of(load), [&](UOp r) {
+    const bool is_copied = r.axis() == AxisType::kLane || r.axis() == AxisType::kUpcast ||
+                           r.axis() == AxisType::kUnroll || r.axis() == AxisType::kGroupReduce;
+    return is_copied && std::ranges::find(loops_inside, r) == loops_inside.end();
+  });
+}
+
 }  // namespace
 
 std::vector<UOp> loads_to_stage(UOp sink, int64_t argument, UOp range) {
@@ -117,7 +126,7 @@ std::vector<UOp> loads_to_stage(UOp sink, int64_t argument, UOp range) {
     if (!base.is(Op::DEFINE_GLOBAL) || base.number() != argument) continue;
     const std::vector<UOp> loops = inside(n, around);
     const bool is_constant = std::ranges::all_of(loops, [](UOp r) { return r.src(0).is_const(); });
-    if (!loops.empty() && is_constant) out.push_back(n);
+    if (!loops.empty() && is_constant && !is_in_copies(n, loops)) out.push_back(n);
   }
   return out;
 }

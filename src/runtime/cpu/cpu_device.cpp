@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/at_fork.h"
 #include "base/config.h"
 #include "base/error.h"
@@ -32,12 +34,15 @@
 #include "ir/op.h"
 #include "ir/walk.h"
 #include "render/render.h"
+#include "rewrite/trace.h"
 #include "runtime/buffer.h"
 #include "runtime/caching_allocator.h"
+#include "runtime/cpu/compile_c.h"
 #include "runtime/cpu/cpu_toolchain.h"
 #include "runtime/cpu/host_cpu.h"
 #include "runtime/cpu/llvm_library.h"
 #include "runtime/cpu/parallel.h"
+#include "runtime/debug.h"
 #include "runtime/device.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/program.h"
@@ -103,9 +108,12 @@ class CpuProgram : public Program {
     }
     const Graph kernel = own(ast);
     const Target& target = target_of(toolchain);
-    const UOp linear =
-        opts == nullptr ? lower(kernel.root, target) : lower(kernel.root, target, *opts);
+    Trace trace;
+    Trace* traced = shows(6) ? &trace : nullptr;
+    const UOp linear = opts == nullptr ? lower(kernel.root, target, traced)
+                                       : lower(kernel.root, target, *opts, traced);
     source_ = render(toolchain, linear, name);
+    if (shows(3)) show_lowered({name, kernel.root, linear, target, source_, trace});
     loaded_ = load_kernel(toolchain, source_, name, keep);
     function_ = loaded_->function();
     scratch_bytes_ = scratch_bytes(linear);
@@ -185,6 +193,8 @@ class CpuDevice : public Device {
 
   void* allocate(size_t bytes) override { return allocator().allocate(bytes); }
   void free(void* memory, size_t bytes) noexcept override { allocator().free(memory, bytes); }
+  bool has_host_memory() const override { return true; }
+  bool keeps_schedules() const override { return true; }
   void copy_in(void* to, std::span<const std::byte> from) override {
     if (!from.empty()) std::memcpy(to, from.data(), from.size());
   }
@@ -198,6 +208,15 @@ class CpuDevice : public Device {
   void start() override {
     if (is_started_.exchange(true) || fixed_ == Toolchain::kC) return;
     load_llvm_in_background();
+  }
+  std::string description() const override {
+    const Toolchain used =
+        fixed_.value_or(is_installed(Toolchain::kLlvm) ? Toolchain::kLlvm : Toolchain::kC);
+    if (!is_installed(used)) return "no compiler is installed";
+    const Target& target = target_of(used);
+    return fmt::format("kernels by {}, {} cores, vectors of {} bytes, OpenMP runtime {}",
+                       used == Toolchain::kLlvm ? llvm_identity() : c_compiler_identity(),
+                       target.cores, target.vector_bytes, openmp_runtime());
   }
   std::shared_ptr<Program> compile(UOp ast, std::string_view name) override {
     const Toolchain chain = toolchain();

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "codegen/target.h"
@@ -23,6 +24,7 @@
 #include "runtime/cpu/host_cpu.h"
 #include "runtime/cpu/llvm_library.h"
 #include "runtime/cpu/object_code.h"
+#include "runtime/debug.h"
 #include "runtime/kernel_cache.h"
 
 namespace weft {
@@ -119,20 +121,32 @@ std::string render(Toolchain toolchain, UOp linear, std::string_view name) {
 
 std::shared_ptr<const LoadedKernel> load_kernel(Toolchain toolchain, std::string_view source,
                                                 std::string_view name, Keep keep) {
+  const uint64_t begin = shows(2) ? now_ns() : 0;
+  const auto say = [&](std::string_view from) {
+    if (shows(2)) show_loaded(name, from, now_ns() - begin);
+  };
   const Hash128 key = key_of(toolchain, source);
-  if (auto loaded = table().find(key)) return loaded;
+  if (auto loaded = table().find(key)) {
+    say("loaded already");
+    return loaded;
+  }
   const std::shared_ptr<KernelCache> cache = kernel_cache();
   if (const auto kept = cache->get(key)) {
     try {
-      return table().add(key, std::make_shared<const LoadedObject>(*kept, name));
+      auto kernel = std::make_shared<const LoadedObject>(*kept, name);
+      say("from the cache on disk");
+      return table().add(key, std::move(kernel));
     } catch (const CompileError&) {
       cache->remove(key);
+      say("damaged in the cache on disk");
     }
   }
   const std::vector<std::byte> object =
       toolchain == Toolchain::kLlvm ? compile_llvm(source, name) : compile_c(source, name);
   auto kernel = std::make_shared<const LoadedObject>(object, name);
   if (keep == Keep::kYes) cache->put(key, object);
+  say(toolchain == Toolchain::kLlvm ? "compiled by LLVM, this source is new"
+                                    : "compiled by the C compiler, this source is new");
   return table().add(key, std::move(kernel));
 }
 

@@ -47,6 +47,7 @@ void describe_host(Target& target) {
   target.vector_bytes = has_512 ? 64 : __builtin_cpu_supports("avx") != 0 ? 32 : 16;
   target.vector_registers = has_512 ? 32 : 16;
   target.cores = host_cores();
+  target.limits.pieces = target.cores;
   target.cache_bytes = cache_bytes();
 }
 
@@ -72,6 +73,7 @@ void describe_host(Target& target) {
   target.vector_bytes = 16;
   target.vector_registers = 32;
   target.cores = host_cores();
+  target.limits.pieces = target.cores;
   target.cache_bytes = cache_bytes();
 }
 

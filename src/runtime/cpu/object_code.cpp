@@ -1,6 +1,7 @@
 // Sections to memory: code and constants, stubs and words, then data on pages of its own.
 #include "runtime/cpu/object_code.h"
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +17,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "ir/dtype.h"
+#include "ir/scalar.h"
 #include "runtime/cpu/object_file.h"
 #include "runtime/cpu/relocations.h"
 
@@ -45,6 +48,19 @@ Int128 remainder(Int128 a, Int128 b) { return a % b; }
 Uint128 divide_unsigned(Uint128 a, Uint128 b) { return a / b; }
 Uint128 remainder_unsigned(Uint128 a, Uint128 b) { return a % b; }
 
+// How gcc compares halves that it has made floats of: 0 when they are equal. They come in the low
+// bits of registers for floats.
+int compare_halves(float x, float y) {
+  const uint32_t a = std::bit_cast<uint32_t>(x) & 0xffff, b = std::bit_cast<uint32_t>(y) & 0xffff;
+  const auto is_nan = [](uint32_t half) { return (half & 0x7fff) > 0x7c00; };
+  if (is_nan(a) || is_nan(b)) return 1;
+  return a == b || ((a | b) & 0x7fff) == 0 ? 0 : 1;
+}
+
+double extended_half(float x) {
+  return double_of_bits(dtypes::float16, std::bit_cast<uint32_t>(x) & 0xffff);
+}
+
 // All that compiled kernels may call: what compilers call by themselves. Sorted by nothing; short.
 const External* find_external(std::string_view name) {
   static const External kExternals[] = {
@@ -55,6 +71,10 @@ const External* find_external(std::string_view name) {
       {"fmaf", address_of<float(float, float, float)>(&std::fma)},
       {"fmod", address_of<double(double, double)>(&std::fmod)},
       {"fmodf", address_of<float(float, float)>(&std::fmod)},
+      {"fmin", address_of<double(double, double)>(&std::fmin)},
+      {"fminf", address_of<float(float, float)>(&std::fmin)},
+      {"fmax", address_of<double(double, double)>(&std::fmax)},
+      {"fmaxf", address_of<float(float, float)>(&std::fmax)},
       {"sqrt", address_of<Unary64>(&std::sqrt)},
       {"sqrtf", address_of<Unary32>(&std::sqrt)},
       {"floor", address_of<Unary64>(&std::floor)},
@@ -71,6 +91,9 @@ const External* find_external(std::string_view name) {
       {"nearbyintf", address_of<Unary32>(&std::nearbyint)},
       {"roundeven", address_of<Unary64>(&std::nearbyint)},  // the mode is never changed
       {"roundevenf", address_of<Unary32>(&std::nearbyint)},
+      {"__eqhf2", address_of(&compare_halves)},
+      {"__nehf2", address_of(&compare_halves)},
+      {"__extendhfdf2", address_of(&extended_half)},
       {"__divti3", address_of(&divide)},
       {"__modti3", address_of(&remainder)},
       {"__udivti3", address_of(&divide_unsigned)},

@@ -21,6 +21,7 @@
 #include "schedule/rangeify/separate_versions.h"
 #include "schedule/rangeify/split_kernel.h"
 #include "schedule/rangeify/split_patterns.h"
+#include "schedule/rangeify/split_reductions.h"
 #include "schedule/rangeify/stage_hazards.h"
 #include "schedule/rangeify/transform.h"
 #include "schedule/schedule.h"
@@ -53,6 +54,7 @@ UOp run_rangeify_pipeline(std::vector<UOp> order, const KernelLimits& limits,
   if (contents.has_early_work || trace != nullptr) {
     sink = graph_rewrite(sink, early_rules(), {.trace = trace, .pass = "early"});
   }
+  if (limits.pieces > 1) sink = split_reductions(sink, limits.pieces);
   if (contents.has_writes) sink = separate_versions(sink, limits.writes);
   IndexingContext context(sink.arena(), limits, device);
   if (sink == order.back()) context.order = std::move(order);

@@ -1,0 +1,143 @@
+// From a kernel to its program and source, step by step.
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include "codegen/gate_loads.h"
+#include "codegen/lower.h"
+#include "codegen/opt/choose_opts.h"
+#include "codegen/opt/loops.h"
+#include "codegen/opt/opt.h"
+#include "codegen/target.h"
+#include "core.h"
+#include "ir/arena.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/spec.h"
+#include "rewrite/trace.h"
+#include "runtime/cpu/cpu_toolchain.h"
+#include "trace.h"
+
+namespace weft::python {
+namespace {
+
+UOp kernel_of(const Graph& g) {
+  verify(g.root, Stage::kKernel);
+  if (!g.root.is(Op::SINK)) {
+    throw nb::value_error(fmt::format("a kernel is a SINK, not {}", name_of(g.root.op())).c_str());
+  }
+  return g.root;
+}
+
+const Target& target_named(std::string_view name) {
+  if (name == "LLVM") return target_of(Toolchain::kLlvm);
+  if (name == "C") return target_of(Toolchain::kC);
+  throw nb::value_error(fmt::format("a target is LLVM or C, not {}", name).c_str());
+}
+
+Graph lower_kernel(const Graph& g, const std::optional<std::string>& opts, std::string_view target,
+                   PythonTrace* trace) {
+  const UOp kernel = kernel_of(g);
+  const Target& t = target_named(target);
+  Trace* into = nullptr;
+  if (trace != nullptr) {
+    trace->arenas.push_back(g.arena);
+    into = &trace->trace;
+  }
+  return {g.arena, opts ? lower(kernel, t, parse_opts(*opts), into) : lower(kernel, t, into)};
+}
+
+std::string why_one_does_not(const Graph& g, std::string_view opt) {
+  const OptList opts = parse_opts(opt);
+  if (opts.size() != 1) {
+    throw nb::value_error(fmt::format("one optimisation is needed, not {}", opts.size()).c_str());
+  }
+  return why_not(mark_parallel_loops(kernel_of(g)), opts[0]);
+}
+
+std::string render_program(const Graph& g, std::string_view language, std::string_view name) {
+  if (language != "c" && language != "llvm") {
+    throw nb::value_error(fmt::format("a language is c or llvm, not {}", language).c_str());
+  }
+  verify(g.root, Stage::kProgram);
+  if (!g.root.is(Op::LINEAR)) {
+    throw nb::value_error(
+        fmt::format("a program is a LINEAR, not {}", name_of(g.root.op())).c_str());
+  }
+  return render(language == "c" ? Toolchain::kC : Toolchain::kLlvm, g.root, name);
+}
+
+constexpr const char* kLowerDoc =
+    R"doc(The program of a kernel: a LINEAR, its nodes in the order in which they run.
+
+The optimisations are those given, or else those that choose_opts() gives. The target is LLVM or C, on
+this machine. A trace gets every pass.
+
+>>> i = UOp.range(100, 0)
+>>> x, y = (UOp.define_global(dtypes.float32, 100, n) for n in range(2))
+>>> kernel = UOp.sink(y.index(i).assign(x.index(i).load() * 2).end(i))
+>>> lower(kernel, "VECTOR(0, 16)").op
+Ops.LINEAR
+>>> print(render(lower(kernel, ""), "c", "twice").splitlines()[-3].strip())
+data1[r0] = data0[r0] * 2.0f;
+)doc";
+
+constexpr const char* kApplyDoc =
+    R"doc(The kernel with optimisations done, one after the other; CompileError when one does not apply.
+
+TILE(axis, n), UPCAST(axis, n), VECTOR(axis, n), UNROLL(axis, n), GROUP(axis, n), THREAD(axis, n),
+PAD(axis, n), and STAGE(argument, axis); an axis is the id of a RANGE. docs/codegen.md says what each does.
+
+>>> i = UOp.range(100, 0)
+>>> x = UOp.define_global(dtypes.float32, 100, 0)
+>>> kernel = UOp.sink(x.index(i).assign(x.index(i).load() * 2).end(i))
+>>> [r.src[0].arg for r in apply_opts(kernel, "TILE(0, 10)").toposort() if r.op is Ops.RANGE]
+[10, 10]
+)doc";
+
+}  // namespace
+
+void bind_codegen(nb::module_& m) {
+  m.def("lower", lower_kernel, nb::arg("kernel"), nb::arg("opts") = nb::none(),
+        nb::arg("target") = "LLVM", nb::arg("trace") = nb::none(),
+        nb::sig("def lower(kernel: UOp, opts: str | None = None, target: str = 'LLVM', "
+                "trace: Trace | None = None) -> UOp"),
+        kLowerDoc);
+  m.def(
+      "apply_opts",
+      [](const Graph& g, std::string_view opts) {
+        return Graph{g.arena, apply_opts(kernel_of(g), parse_opts(opts))};
+      },
+      nb::arg("kernel"), nb::arg("opts"), nb::sig("def apply_opts(kernel: UOp, opts: str) -> UOp"),
+      kApplyDoc);
+  m.def("why_not", why_one_does_not, nb::arg("kernel"), nb::arg("opt"),
+        nb::sig("def why_not(kernel: UOp, opt: str) -> str"),
+        R"doc(Why an optimisation does not apply to a kernel; "" when it does.
+
+>>> i = UOp.range(4, 0)
+>>> x = UOp.define_global(dtypes.float32, 4, 0)
+>>> kernel = UOp.sink(x.index(i).assign(x.index(i).load() * 2).end(i))
+>>> why_not(kernel, "VECTOR(0, 8)")
+'the loop is shorter than that'
+)doc");
+  m.def(
+      "choose_opts",
+      [](const Graph& g, std::string_view target) {
+        return print(choose_opts(gate_loads(kernel_of(g)), target_named(target)));
+      },
+      nb::arg("kernel"), nb::arg("target") = "LLVM",
+      nb::sig("def choose_opts(kernel: UOp, target: str = 'LLVM') -> str"),
+      "The optimisations that are likely to be fast on this machine, by rules of thumb.");
+  m.def("render", render_program, nb::arg("linear"), nb::arg("language"),
+        nb::arg("name") = "kernel",
+        nb::sig("def render(linear: UOp, language: str, name: str = 'kernel') -> str"),
+        "The source of a program, as lower() gives it, in C (\"c\") or LLVM IR (\"llvm\").");
+}
+
+}  // namespace weft::python

@@ -1,0 +1,70 @@
+// Lines of WEFT_DEBUG.
+#include "runtime/debug.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "codegen/gate_loads.h"
+#include "codegen/opt/choose_opts.h"
+#include "codegen/opt/opt.h"
+#include "ir/print.h"
+#include "rewrite/trace.h"
+
+namespace weft {
+namespace {
+
+std::string time_text(uint64_t nanoseconds) {
+  const auto t = double(nanoseconds);
+  if (t < 1e6) return fmt::format("{:8.2f} us", t / 1e3);
+  return t < 1e9 ? fmt::format("{:8.2f} ms", t / 1e6) : fmt::format("{:8.2f} s ", t / 1e9);
+}
+
+}  // namespace
+
+void show(std::string_view text) {
+  std::string out = fmt::format("weft: {}", text);
+  if (out.back() != '\n') out += '\n';
+  std::fwrite(out.data(), 1, out.size(), stderr);
+}
+
+void show_device(std::string_view name, std::string_view description) {
+  static std::mutex mutex;
+  static std::set<std::string, std::less<>> shown;
+  const std::lock_guard lock(mutex);
+  if (!shown.emplace(name).second) return;
+  show(fmt::format("device {}{}{}", name, description.empty() ? "" : ": ", description));
+}
+
+void show_run(const KernelRun& run) {
+  const double ns = run.nanoseconds == 0 ? 1 : double(run.nanoseconds);
+  show(fmt::format("run     {} {:8.2f} GFLOPS {:8.2f} GB/s  {} on {}", time_text(run.nanoseconds),
+                   double(run.flops) / ns, double(run.bytes) / ns, run.name, run.device));
+}
+
+void show_loaded(std::string_view name, std::string_view from, uint64_t nanoseconds) {
+  show(fmt::format("compile {}  {}: {}", time_text(nanoseconds), name, from));
+}
+
+void show_lowered(const LoweredKernel& k) {
+  std::string out =
+      fmt::format("kernel {} for {}\n{}\n", k.name, k.target.name, short_form(k.ast, 4000));
+  const std::string opts = print(choose_opts(gate_loads(k.ast), k.target));
+  out += fmt::format("optimisations: {}\n", opts.empty() ? "none" : opts);
+  if (shows(6)) {
+    for (const TracePass& pass : k.trace.passes) {
+      out += fmt::format("after {}:\n{}", pass.name, print(pass.after));
+    }
+  }
+  if (shows(5)) out += fmt::format("list:\n{}", print(k.linear));
+  if (shows(4)) out += fmt::format("source:\n{}", k.source);
+  show(out);
+}
+
+}  // namespace weft

@@ -1,0 +1,15 @@
+// Reductions to very few results, in pieces.
+#pragma once
+
+#include <cstddef>
+
+#include "ir/node.h"
+
+namespace weft {
+
+// A large REDUCE_AXIS to fewer results than `pieces` runs in one thread, however many there are. It is
+// done in two steps: one of its axes, or a part of its only axis, stays in the first, whose results are
+// stored, and is reduced by the second. The order in which floats are summed changes by it.
+UOp split_reductions(UOp sink, size_t pieces);
+
+}  // namespace weft

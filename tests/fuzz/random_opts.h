@@ -1,0 +1,70 @@
+// Random optimisations that apply to a kernel, found by trying.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "codegen/gate_loads.h"
+#include "codegen/opt/loops.h"
+#include "codegen/opt/opt.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/spec.h"
+#include "ir/walk.h"
+#include "tests/fuzz/choices.h"
+
+namespace weft::fuzz {
+
+// Sums of floats depend on their order, which some optimisations change.
+inline bool is_exact_in_any_order(UOp ast) {
+  const std::vector<UOp> order = toposort(ast);
+  return std::ranges::none_of(order, [](UOp n) {
+    return n.is(Op::REDUCE) && n.dtype().is_float() && n.arg_op() != Op::MAX &&
+           n.arg_op() != Op::MIN;
+  });
+}
+
+struct OptLimits {
+  int64_t copies = 1 << 20;  // the product of all copies and lanes that a loop's body is made into
+  bool any_lanes = true;     // C has vectors of a power of two only
+};
+
+enum class Reductions : bool { kLeft, kCut };  // whether reductions may be summed in another order
+
+inline OptList random_opts(UOp ast, Choices& choices, Reductions reductions,
+                           const OptLimits& limits = {}) {
+  constexpr std::array amounts = {1, 2, 3, 4, 5, 7, 8, 16};
+  OptList opts;
+  UOp at = mark_parallel_loops(gate_loads(ast));
+  int64_t copies = 1;
+  for (size_t tries = choices.below(8); tries > 0; tries--) {
+    const auto kind = OptKind(choices.below(8));
+    const auto axis = int64_t(choices.below(6));
+    const Opt opt{
+        kind, axis,
+        choices.one_in(5) ? int64_t(choices.below(6)) : amounts[choices.below(amounts.size())]};
+    if (!why_not(at, opt).empty()) continue;
+    if (kind != OptKind::kStage && reductions == Reductions::kLeft &&
+        range_by_id(at, opt.axis).axis() == AxisType::kReduce) {
+      continue;
+    }
+    if (kind == OptKind::kVector && !limits.any_lanes &&
+        !std::has_single_bit(uint64_t(opt.amount))) {
+      continue;
+    }
+    const bool is_copied = kind == OptKind::kUpcast || kind == OptKind::kVector ||
+                           kind == OptKind::kUnroll || kind == OptKind::kGroup;
+    if (is_copied && copies * opt.amount > limits.copies) continue;
+    if (is_copied) copies *= opt.amount;
+    opts.push_back(opt);
+    at = apply_opt(at, opt);
+    verify(at, Stage::kKernel);
+  }
+  return opts;
+}
+
+}  // namespace weft::fuzz

@@ -1,0 +1,40 @@
+"""The fuzzer of jit finds planted faults and makes them small."""
+
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+import fuzz_jit  # noqa: E402
+from fuzz_jit import Failed, outcome, run, shrunk  # noqa: E402
+from random_jit_program import Program, Step, random_jit_program, script_of  # noqa: E402
+
+from weft import _guards  # noqa: E402
+
+GUARDED: Program = [
+    Step("setup", "k = 1"), Step("setup", "g0 = Tensor([1, 2])"),
+    Step("body", "t1 = p0 * k"), Step("body", "g0 += 1"), Step("body", "return [t1]"),
+    Step("run", "x1 = Tensor([3, 4])"),
+    Step("run", "o1 = f(x1)"), Step("run", "o2 = f(x1)"), Step("run", "n = g0.tolist()"),
+    Step("run", "k = 2"), Step("run", "o3 = f(x1)"), Step("run", "r1 = o3[0]"), Step("run", "n = r1.tolist()"),
+]
+
+
+def test_a_program_that_is_right() -> None:
+    run(GUARDED)
+
+
+def test_a_stale_answer_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_guards.Guards, "changed", lambda self: None)
+    with pytest.raises(Failed, match=r"n = r1\.tolist\(\)`: \[3, 4\], not \[6, 8\]"):
+        run(GUARDED)
+    small = shrunk(GUARDED)
+    assert len(small) < len(GUARDED) and outcome(small) is not None
+    assert "g0" not in script_of(small)
+
+
+def test_programs_depend_on_their_seed_alone() -> None:
+    assert random_jit_program("7/3") == random_jit_program("7/3") != random_jit_program("7/4")
+    assert fuzz_jit.fuzz(5, 0, 20, 1) == []
