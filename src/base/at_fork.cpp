@@ -37,7 +37,7 @@ void resume() {
 }  // namespace
 
 void at_fork(ForkOrder order, void (*before)(), void (*after)()) {
-  static const int registered [[maybe_unused]] = pthread_atfork(&prepare, &resume, &resume);
+  static const int kRegistered [[maybe_unused]] = pthread_atfork(&prepare, &resume, &resume);
   handlers[size_t(order)].after = after;
   handlers[size_t(order)].before = before;
 }

@@ -2,6 +2,7 @@
 #include "codegen/gate_loads.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <ranges>
 #include <span>
 #include <utility>

@@ -2,6 +2,7 @@
 // loops are opened in turn.
 #include "codegen/linearize.h"
 
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -62,6 +63,7 @@ class Linearizer {
     made_.put(range, listed);
     list_.push_back(listed);
     std::vector<Closing> inside;
+    inside.reserve(loop.closing.size());
     for (const Closing& c : loop.closing) inside.push_back(c.next());
     open_.push_back({order_region(range, inside, arena_), 0, loop, listed});
   }

@@ -88,6 +88,7 @@ class Region {
     }
     gather_blocks(order);
     std::vector<RegionItem> out;
+    out.reserve(order.size());
     for (const size_t i : order) out.push_back(std::move(items_[i].what));
     return out;
   }

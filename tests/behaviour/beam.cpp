@@ -86,25 +86,26 @@ TEST_F(Beam, computes_softmax) {
   }
 }
 
-// Nothing but what was found and compiled is kept, and the next process needs no more.
+// Nothing but the schedule, what was found and what was compiled is kept, and the next process
+// needs no more.
 TEST_F(Beam, is_remembered_and_keeps_no_candidates) {
   const auto make = [] { return numbers({400, 500}).sum({{1}}); };
   const test::Floats first = with_beam(2, make);
   expect_measured();
-  EXPECT_EQ(kernel_cache()->counts().written, 2U);
+  EXPECT_EQ(kernel_cache()->counts().written, 3U);
   clear_schedule_cache();
   EXPECT_EQ(with_beam(2, make), first);
-  EXPECT_EQ(kernel_cache()->counts().written, 2U);
-  EXPECT_GE(kernel_cache()->counts().hits, 2U);
+  EXPECT_EQ(kernel_cache()->counts().written, 3U);
+  EXPECT_GE(kernel_cache()->counts().hits, 3U);
 }
 
 // A schedule that was prepared without is prepared anew.
 TEST_F(Beam, can_be_switched_on_later) {
   const auto make = [] { return numbers({33, 65}).sum({{0}}); };
   const test::Floats expected = with_beam(0, make);
-  EXPECT_EQ(kernel_cache()->counts().written, 1U);
+  const uint64_t before = kernel_cache()->counts().written;
   EXPECT_EQ(with_beam(1, make), expected);
-  EXPECT_GE(kernel_cache()->counts().written, 2U);
+  EXPECT_GT(kernel_cache()->counts().written, before);
 }
 
 TEST(SetBeam, says_what_it_was) {

@@ -299,6 +299,7 @@ class Chooser {
 
   void vectorize_reductions() {
     std::vector<int64_t> ids;
+    ids.reserve(reductions_.size());
     for (UOp r : reductions_) ids.push_back(r.range_id());
     for (const int64_t id : ids) {
       const UOp r = range(id);

@@ -82,9 +82,9 @@ class Stager {
     around_ = outside(sink, range);
   }
 
-  UOp staged(UOp load_) {
-    const std::vector<UOp> loops = inside(load_, around_);
-    const std::vector<int64_t> strides = strides_of(loops, load_.dtype().item_bytes());
+  UOp staged(UOp read) {
+    const std::vector<UOp> loops = inside(read, around_);
+    const std::vector<int64_t> strides = strides_of(loops, read.dtype().item_bytes());
     const int64_t size = strides[0] * loops[0].src(0).const_int();
     std::vector<UOp> fill;
     std::vector<std::pair<UOp, UOp>> replacements;
@@ -94,8 +94,8 @@ class Stager {
           arena_.make(Op::RANGE, dtypes::index, {r.src(0)}, Arg::range(next_id_++, axis)));
       replacements.emplace_back(r, fill.back());
     }
-    const UOp local = define_local(arena_, load_.dtype(), size, arena_.fresh_id());
-    const UOp value = replace_ranges(load_, replacements);
+    const UOp local = define_local(arena_, read.dtype(), size, arena_.fresh_id());
+    const UOp value = replace_ranges(read, replacements);
     const UOp filled = end(index(local, address(fill, strides)).assign(value), fill);
     return load(index(after(local, filled), address(loops, strides)));
   }

@@ -109,11 +109,12 @@ class CpuProgram : public Program {
     const Graph kernel = own(ast);
     const Target& target = target_of(toolchain);
     Trace trace;
-    Trace* traced = shows(6) ? &trace : nullptr;
+    const bool is_shown = keep == Keep::kYes;  // not every candidate of a search
+    Trace* traced = is_shown && shows(6) ? &trace : nullptr;
     const UOp linear = opts == nullptr ? lower(kernel.root, target, traced)
                                        : lower(kernel.root, target, *opts, traced);
     source_ = render(toolchain, linear, name);
-    if (shows(3)) show_lowered({name, kernel.root, linear, target, source_, trace});
+    if (is_shown && shows(3)) show_lowered({name, kernel.root, linear, target, source_, trace});
     loaded_ = load_kernel(toolchain, source_, name, keep);
     function_ = loaded_->function();
     scratch_bytes_ = scratch_bytes(linear);

@@ -121,9 +121,10 @@ std::string render(Toolchain toolchain, UOp linear, std::string_view name) {
 
 std::shared_ptr<const LoadedKernel> load_kernel(Toolchain toolchain, std::string_view source,
                                                 std::string_view name, Keep keep) {
-  const uint64_t begin = shows(2) ? now_ns() : 0;
+  const bool is_shown = shows(2) && keep == Keep::kYes;  // not every candidate of a search
+  const uint64_t begin = is_shown ? now_ns() : 0;
   const auto say = [&](std::string_view from) {
-    if (shows(2)) show_loaded(name, from, now_ns() - begin);
+    if (is_shown) show_loaded(name, from, now_ns() - begin);
   };
   const Hash128 key = key_of(toolchain, source);
   if (auto loaded = table().find(key)) {
