@@ -103,7 +103,7 @@ def measure(build, bench_runtime, library, folder):
     """Microseconds by title, or why there are none."""
     environment = cpu.environment(build, library, folder)
     if library == "weft, C++":
-        command = [bench_runtime, "20"]
+        command = [bench_runtime, str(BATCHES)]
     else:
         command = [sys.executable, __file__, library]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
@@ -115,7 +115,7 @@ def measure(build, bench_runtime, library, folder):
 
 def report(build, bench_runtime):
     print(f"load average {', '.join(f'{x:.1f}' for x in os.getloadavg())} on {os.cpu_count()} cores; microseconds of "
-          f"a + b of 16 float32, the least mean of {BATCHES} batches in each of {ROUNDS} processes (C++: the least median)")
+          f"a + b of 16 float32, the least mean of {BATCHES} batches in each of {ROUNDS} processes")
     libraries = [x for x in (*MEASURES, "weft, C++") if not (x in cpu.PEERS and cpu.missing(x))]
     times = {}
     with tempfile.TemporaryDirectory() as folder:
