@@ -1,12 +1,11 @@
 // From the innermost REDUCE outwards.
 #include "codegen/reduce_to_registers.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "codegen/places.h"
 #include "codegen/replace_ranges.h"
 #include "codegen/target.h"

@@ -43,7 +43,7 @@ namespace weft {
 std::mutex& realize_mutex() {
   static std::mutex mutex;
   // A fork waits for what other threads realise: the child has none of them to finish it.
-  static const bool is_registered [[maybe_unused]] = [] {
+  static const bool kIsRegistered [[maybe_unused]] = [] {
     at_fork(
         ForkOrder::kEngine,
         [] {

@@ -24,7 +24,7 @@ UOp without_after(UOp n) {
 bool is_read(UOp n, size_t i) {
   switch (n.op()) {
     case Op::IF:
-    case Op::RANGE: return i == 0;
+    case Op::RANGE:
     case Op::AFTER: return i == 0;
     case Op::BARRIER:
     case Op::END:

@@ -180,6 +180,7 @@ std::shared_ptr<const GeneralSchedule> make_general_schedule(std::span<const UOp
       }
     }
     std::vector<std::string> names;
+    names.reserve(values->size());
     for (size_t i = 0; i < values->size(); i++) names.push_back(fmt::format("n{}", i));
     std::optional<SizeFormulas> sizes = SizeFormulas::of(schedule, names);
     if (!sizes) return nullptr;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "ir/arena.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/place.h"

@@ -53,6 +53,7 @@ std::vector<Like> group(std::span<const std::vector<Number>> programs,
     like.least = std::max(like.least, k_least[size_t(programs[0][i].kind)]);
   }
   std::vector<Like> likes;
+  likes.reserve(found.size());
   for (auto& [values, like] : found) likes.push_back(std::move(like));
   std::ranges::stable_sort(likes, {}, [](const Like& l) { return l.change(); });
   return likes;

@@ -7,7 +7,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -22,6 +21,7 @@
 #include "schedule/dependencies.h"
 #include "schedule/memory_plan.h"
 #include "schedule/rangeify/pipeline.h"
+#include "schedule/rangeify/split_kernel.h"
 #include "schedule/roll/roll_graph.h"
 
 namespace weft {

@@ -22,6 +22,7 @@
 #include "codegen/reduce_to_registers.h"
 #include "codegen/target.h"
 #include "codegen/vectorize.h"
+#include "codegen/widen_loads.h"
 #include "ir/arena.h"
 #include "ir/parse.h"
 #include "ir/print.h"
@@ -39,6 +40,7 @@
 #include "schedule/rangeify/separate_versions.h"
 #include "schedule/rangeify/split_kernel.h"
 #include "schedule/rangeify/split_patterns.h"
+#include "schedule/rangeify/split_reductions.h"
 #include "schedule/rangeify/stage_hazards.h"
 #include "schedule/rangeify/transform.h"
 #include "schedule/roll/roll_graph.h"
@@ -118,6 +120,11 @@ const std::map<std::string, PassFunction>& passes() {
       {"reduce_to_registers",
        [](UOp n) { return print(checked(reduce_to_registers(n, target()), kernel)); }},
       {"vectorize", [](UOp n) { return print(checked(vectorize(n), kernel)); }},
+      {"widen_loads",
+       [](UOp n) {
+         return print(checked(widen_loads(vectorize(simplify(expand(n))), target()), kernel));
+       }},
+      {"split_reductions", [](UOp n) { return print(split_reductions(n, 2)); }},
       {"index_width", [](UOp n) { return print(checked(index_width(n), kernel)); }},
       {"decompose", [](UOp n) { return print(checked(decompose(n, target()), kernel)); }},
       {"linearize", [](UOp n) { return print(checked(linearize(n), Stage::kProgram)); }},

@@ -35,11 +35,13 @@ void with_type(DType type, F&& f) {
   if (type.is_signed()) {
     if (bits == 8) return f(int8_t());
     if (bits == 16) return f(int16_t());
-    return bits == 32 ? f(int32_t()) : f(int64_t());
+    if (bits == 32) return f(int32_t());
+    return f(int64_t());
   }
   if (bits == 8) return f(uint8_t());
   if (bits == 16) return f(uint16_t());
-  return bits == 32 ? f(uint32_t()) : f(uint64_t());
+  if (bits == 32) return f(uint32_t());
+  return f(uint64_t());
 }
 
 template <class T>

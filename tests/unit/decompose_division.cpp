@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include "codegen/decompose.h"
-#include "codegen/target.h"
 #include "ir/arena.h"
 #include "ir/array.h"
 #include "ir/bounds.h"

@@ -16,7 +16,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -168,9 +167,8 @@ void add_hard(Measurement& m, DType type, std::mt19937_64& random) {
   for (int i = 0; i < 10'000; i++) {
     const double scale = std::ldexp(1.0, int(random() % 40));
     const double k = std::floor(scale * (double(random() % 1000) / 1000 + 1)) / 2;
-    m.add_around(bits_of_double(type, k * 3.14159265358979323846L));
-    m.add_around(
-        bits_of_double(type, double(int64_t(random() % 3000)) / 2 * 0.693147180559945309L));
+    m.add_around(bits_of_double(type, k * 3.14159265358979323846));
+    m.add_around(bits_of_double(type, double(int64_t(random() % 3000)) / 2 * 0.693147180559945309));
   }
 }
 

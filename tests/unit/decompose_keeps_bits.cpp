@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <ostream>
 #include <random>
 #include <span>
 #include <string>
@@ -14,7 +13,6 @@
 #include <gtest/gtest.h>
 
 #include "codegen/decompose.h"
-#include "codegen/decompose_rules.h"
 #include "codegen/target.h"
 #include "ir/arena.h"
 #include "ir/array.h"
@@ -171,7 +169,7 @@ Array run(UOp root, const Bindings& inputs) {
 
 class Decompose : public testing::TestWithParam<Target (*)()> {
  protected:
-  static void check(const Kernel& k, const Target& target, Op op, uint16_t lanes, int64_t count) {
+  void check(const Kernel& k, const Target& target, Op op, uint16_t lanes, int64_t count) {
     verify(k.sink, Stage::kKernel);
     const UOp after = decompose(k.sink, target);
     verify(after, Stage::kKernel);
@@ -205,9 +203,8 @@ class Decompose : public testing::TestWithParam<Target (*)()> {
     }
   }
 
-  static std::mt19937_64 random_;
+  std::mt19937_64 random_{7};
 };
-std::mt19937_64 Decompose::random_(7);
 
 TEST_P(Decompose, KeepsEveryOpOnEveryDType) {
   const Target target = GetParam()();

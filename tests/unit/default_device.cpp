@@ -1,6 +1,6 @@
 // Tests that do not name a device are about values, versions and schedules: they run on the
 // reference device. This runs before main, and so before the environment is read.
-#include <cstdlib>
+#include <stdlib.h>  // setenv, which is not in <cstdlib>
 
 namespace {
 

@@ -1,7 +1,9 @@
 // Object code of both compilers runs where it is loaded, with constants, data and calls of its own.
 #include <cstdint>
+#include <fstream>
+#include <ios>
+#include <sstream>
 #include <string>
-#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -67,20 +69,20 @@ TEST(ObjectCode, is_never_writable) {
   if (!has_c_compiler()) GTEST_SKIP() << "no C compiler";
   const ObjectCode code(compile_c("int data = 3; int f(void) { return data++; }", "f"));
   const auto address = uintptr_t(code.function("f"));
-  FILE* maps = std::fopen("/proc/self/maps", "r");
-  ASSERT_NE(maps, nullptr);
-  char line[512];
+  std::ifstream maps("/proc/self/maps");
+  ASSERT_TRUE(maps);
   bool is_found = false;
-  while (std::fgets(line, sizeof line, maps) != nullptr) {
-    unsigned long from = 0, to = 0;
-    char mode[5] = {};
-    if (std::sscanf(line, "%lx-%lx %4s", &from, &to, mode) != 3) continue;
-    EXPECT_FALSE(std::string_view(mode).find("wx") != std::string_view::npos) << line;
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream fields(line);
+    uintptr_t from = 0, to = 0;
+    char dash = 0;
+    std::string mode;
+    if (!(fields >> std::hex >> from >> dash >> to >> mode)) continue;
+    EXPECT_EQ(mode.find("wx"), std::string::npos) << line;
     if (address < from || address >= to) continue;
     is_found = true;
-    EXPECT_EQ(std::string_view(mode), "r-xp");
+    EXPECT_EQ(mode, "r-xp");
   }
-  std::fclose(maps);
   EXPECT_TRUE(is_found);
 }
 

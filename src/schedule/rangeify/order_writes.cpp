@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "ir/arena.h"
-#include "ir/bounds.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/walk.h"
