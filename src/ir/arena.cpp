@@ -2,6 +2,7 @@
 #include "ir/arena.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -129,8 +130,21 @@ Arena::Arena() : lines_(kFirstLines * kLineSlots), spill_(kFirstLines * kLineSlo
   grow_at_ = uint32_t(kFirstLines * kLineIds);
 }
 
+namespace {
+
+// One block of a dead arena, for the next one: small graphs come and go, and the system would take
+// the pages back each time. Held by the process.
+std::atomic<std::byte*> spare_block = nullptr;
+
+}  // namespace
+
 Arena::~Arena() {
-  for (const Region& r : regions_) std::free(r.memory);
+  for (const Region& r : regions_) {
+    std::byte* none = nullptr;
+    const bool is_kept =
+        r.bytes == kBlockBytes && spare_block.compare_exchange_strong(none, r.memory);
+    if (!is_kept) std::free(r.memory);
+  }
 }
 
 size_t Arena::bytes() const {
@@ -271,7 +285,8 @@ std::byte* Arena::take_blocks(size_t bytes) {
     region = std::max(region, bytes);
     const bool huge = region >= kHugePage;
     if (huge) region = (region + kHugePage - 1) / kHugePage * kHugePage;
-    void* memory = std::aligned_alloc(huge ? kHugePage : kBlockBytes, region);
+    void* memory = region == kBlockBytes ? spare_block.exchange(nullptr) : nullptr;
+    if (memory == nullptr) memory = std::aligned_alloc(huge ? kHugePage : kBlockBytes, region);
     if (memory == nullptr) throw std::bad_alloc();
     if (huge) madvise(memory, region, MADV_HUGEPAGE);
     regions_.push_back({static_cast<std::byte*>(memory), region});
