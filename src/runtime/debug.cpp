@@ -55,7 +55,8 @@ void show_loaded(std::string_view name, std::string_view from, uint64_t nanoseco
 void show_lowered(const LoweredKernel& k) {
   std::string out =
       fmt::format("kernel {} for {}\n{}\n", k.name, k.target.name, short_form(k.ast, 4000));
-  const std::string opts = print(choose_opts(gate_loads(k.ast), k.target));
+  const std::string opts =
+      print(k.opts != nullptr ? *k.opts : choose_opts(gate_loads(k.ast), k.target));
   out += fmt::format("optimisations: {}\n", opts.empty() ? "none" : opts);
   if (shows(6)) {
     for (const TracePass& pass : k.trace.passes) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/config.h"
+#include "codegen/opt/opt.h"
 #include "codegen/target.h"
 #include "ir/node.h"
 #include "rewrite/trace.h"
@@ -38,6 +39,7 @@ struct LoweredKernel {
   const Target& target;
   std::string_view source;
   const Trace& trace;
+  const OptList* opts;  // null: those that choose_opts chooses
 };
 void show_lowered(const LoweredKernel& kernel);
 

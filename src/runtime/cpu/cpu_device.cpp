@@ -114,7 +114,8 @@ class CpuProgram : public Program {
     const UOp linear = opts == nullptr ? lower(kernel.root, target, traced)
                                        : lower(kernel.root, target, *opts, traced);
     source_ = render(toolchain, linear, name);
-    if (is_shown && shows(3)) show_lowered({name, kernel.root, linear, target, source_, trace});
+    if (is_shown && shows(3))
+      show_lowered({name, kernel.root, linear, target, source_, trace, opts});
     loaded_ = load_kernel(toolchain, source_, name, keep);
     function_ = loaded_->function();
     scratch_bytes_ = scratch_bytes(linear);
