@@ -29,7 +29,7 @@ using test::ProgramBuilder;
 class RenderedPrograms : public testing::TestWithParam<Language> {
  protected:
   void SetUp() override {
-    if (test::compiler_for(GetParam()).empty()) GTEST_SKIP() << "no compiler";
+    if (!test::has_compiler(GetParam())) GTEST_SKIP() << "no compiler";
   }
 
   Buffers run(UOp linear, const Buffers& buffers, const Call& call = {}) {
