@@ -27,31 +27,29 @@ UOp Closing::effect() const { return level == kWhole ? node : node.src(0); }
 
 namespace {
 
-// The memory that a node reads or writes; none for all others. Arguments of a kernel may lie in one
-// memory, so all of them are the one that stands for them: none of the arena's other nodes is a
-// SINK of nothing.
-UOp memory_named(UOp base) {
-  if (!base.is(Op::DEFINE_GLOBAL)) return base;
-  return base.arena().make(Op::SINK, dtypes::void_, {});
+// The memory that a node reads or writes, by number; 0 for all others. Arguments of a kernel may
+// lie in one memory, so they are all one.
+constexpr uint64_t kArguments = 1;
+uint64_t memory_of(UOp pointer) {
+  const UOp base = place_of(pointer).base;
+  return base.is(Op::DEFINE_GLOBAL) ? kArguments : kArguments + 1 + base.id();
 }
-UOp memory_read(UOp n) {
-  if (n.is(Op::LOAD)) return memory_named(place_of(n.src(0)).base);
-  return n.is(Op::AFTER) && is_register(n) ? place_of(n).base : UOp();
+uint64_t memory_read(UOp n) {
+  if (n.is(Op::LOAD)) return memory_of(n.src(0));
+  return n.is(Op::AFTER) && is_register(n) ? memory_of(n) : 0;
 }
-UOp memory_written(UOp n) {
-  return n.is(Op::STORE) ? memory_named(place_of(n.src(0)).base) : UOp();
-}
+uint64_t memory_written(UOp n) { return n.is(Op::STORE) ? memory_of(n.src(0)) : 0; }
 
 // Whether a read of this memory may wait: what writes it, too, keeps its place.
-bool writes(const std::vector<UOp>& memories, UOp memory) {
+bool writes(const std::vector<uint64_t>& memories, uint64_t memory) {
   return std::ranges::find(memories, memory) != memories.end();
 }
 
 struct Item {
   RegionItem what;
-  std::vector<UOp> needs{};            // nodes outside of it
-  std::vector<UOp> reads{}, writes{};  // memory
-  std::vector<size_t> before{};        // items that come first
+  std::vector<UOp> needs{};                 // nodes outside of it
+  std::vector<uint64_t> reads{}, writes{};  // memory
+  std::vector<size_t> before{};             // items that come first
 };
 
 class Region {
@@ -107,8 +105,8 @@ class Region {
       return;
     }
     Item item{{n}, {n.srcs().begin(), n.srcs().end()}};
-    if (const UOp m = memory_read(n)) item.reads.push_back(m);
-    if (const UOp m = memory_written(n)) item.writes.push_back(m);
+    if (const uint64_t m = memory_read(n)) item.reads.push_back(m);
+    if (const uint64_t m = memory_written(n)) item.writes.push_back(m);
     todo.insert(todo.end(), item.needs.begin(), item.needs.end());
     items_.push_back(std::move(item));
     item_of_.put_number(n, items_.size());
@@ -128,7 +126,7 @@ class Region {
     };
     close(c.node, c.level);
     NodeMap seen(arena_);
-    std::unordered_set<UOp> reads, writes;
+    std::unordered_set<uint64_t> reads, writes;
     while (!walk.empty()) {
       const UOp n = walk.back();
       walk.pop_back();
@@ -140,8 +138,8 @@ class Region {
         item.needs.push_back(n);
         continue;
       }
-      if (const UOp m = memory_read(n)) reads.insert(m);
-      if (const UOp m = memory_written(n)) writes.insert(m);
+      if (const uint64_t m = memory_read(n)) reads.insert(m);
+      if (const uint64_t m = memory_written(n)) writes.insert(m);
       if (n.is(Op::END)) {
         close(n, 0);
       } else {
@@ -268,13 +266,13 @@ class Region {
 
   // A read comes before a write to the same memory unless it waits for it.
   void link_memory() {
-    std::unordered_map<UOp, std::vector<size_t>> readers;
+    std::unordered_map<uint64_t, std::vector<size_t>> readers;
     for (size_t i = 0; i < items_.size(); i++) {
-      for (UOp m : items_[i].reads) readers[m].push_back(i);
+      for (const uint64_t m : items_[i].reads) readers[m].push_back(i);
     }
     std::vector<std::pair<size_t, size_t>> edges;
     for (size_t w = 0; w < items_.size(); w++) {
-      for (UOp m : items_[w].writes) {
+      for (const uint64_t m : items_[w].writes) {
         const auto at = readers.find(m);
         if (at == readers.end()) continue;
         for (const size_t r : at->second) {

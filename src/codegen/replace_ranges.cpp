@@ -2,6 +2,7 @@
 #include "codegen/replace_ranges.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -15,42 +16,48 @@
 
 namespace weft {
 
+namespace {
+
+// What AFTER waits for, once a RANGE among it is an expression of others: it stands in those now.
+void open_ranges(UOp after, std::vector<UOp>& srcs) {
+  std::vector<UOp> waits{srcs[0]};
+  for (size_t i = 1; i < srcs.size(); i++) {
+    if (!after.src(i).is(Op::RANGE) || srcs[i] == after.src(i)) {
+      waits.push_back(srcs[i]);
+      continue;
+    }
+    const std::span<const UOp> loops = ranges_of(srcs[i]);
+    waits.insert(waits.end(), loops.begin(), loops.end());
+  }
+  srcs = std::move(waits);
+}
+
+}  // namespace
+
 UOp replace_ranges(UOp root, std::span<const std::pair<UOp, UOp>> replacements,
                    Registers registers) {
   Arena& arena = root.arena();
-  const auto is_touched = [&](UOp n) {
-    return std::ranges::any_of(replacements,
-                               [&](const auto& r) { return is_in_scope(r.first, n); });
+  const auto is_kept = [&](UOp n) {
+    return std::ranges::none_of(replacements,
+                                [&](const auto& r) { return is_in_scope(r.first, n); });
   };
-  NodeMap results(arena);
-  for (const auto& [from, to] : replacements) results.put(from, to);
   std::unordered_map<UOp, UOp> own;
   const auto own_register = [&](UOp reg) {
     UOp& copy = own[reg];
     if (!copy) copy = arena.make(Op::DEFINE_REG, reg.dtype(), {}, Arg::integer(arena.fresh_id()));
     return copy;
   };
-  std::vector<UOp> srcs;
-  visit_missing(
-      root, [&](UOp n) { return results.has(n) || !is_touched(n); },
-      [&](UOp n) {
-        srcs.clear();
-        for (UOp s : n.srcs()) {
-          const UOp made = results.has(s) ? results.get(s) : s;
-          if (n.is(Op::AFTER) && s.is(Op::RANGE) && made != s) {
-            const std::span<const UOp> loops = ranges_of(made);  // it stands in these now
-            srcs.insert(srcs.end(), loops.begin(), loops.end());
-          } else {
-            srcs.push_back(made);
-          }
-        }
-        if (registers == Registers::kOwn && n.src_count() > 0 && n.src(0).is(Op::DEFINE_REG)) {
-          srcs[0] = own_register(n.src(0));
-        }
-        const bool waits_for_nothing = n.is(Op::AFTER) && srcs.size() == 1;
-        results.put(n, waits_for_nothing ? srcs[0] : arena.with_srcs(n, srcs));
-      });
-  return results.has(root) ? results.get(root) : root;
+  return rebuild_part(root, is_kept, [&](UOp n, std::vector<UOp>& srcs) {
+    for (const auto& [from, to] : replacements) {
+      if (n == from) return to;
+    }
+    if (registers == Registers::kOwn && n.src_count() > 0 && n.src(0).is(Op::DEFINE_REG)) {
+      srcs[0] = own_register(n.src(0));
+    }
+    if (n.is(Op::AFTER)) open_ranges(n, srcs);
+    const bool waits_for_nothing = n.is(Op::AFTER) && srcs.size() == 1;
+    return waits_for_nothing ? srcs[0] : arena.with_srcs(n, srcs);
+  });
 }
 
 UOp flattened(UOp n, std::span<const UOp> srcs) {

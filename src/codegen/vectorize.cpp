@@ -268,13 +268,10 @@ class Vectorizer {
       throw InternalError("[vectorize] a REDUCE over loops is left");
     }
     UOp x = repeated(srcs[0], lanes_);
-    std::vector<UOp> parts;
     for (int64_t left = lanes_; left > 1; left /= 2) {
-      if (left % 2 == 1) parts.push_back(lane_at(x, left - 1));
       const UOp low = lanes_from(x, 0, left / 2), high = lanes_from(x, left / 2, left / 2);
       x = arena_.make(n.arg_op(), low.dtype(), {low, high});
     }
-    for (UOp part : parts) x = arena_.make(n.arg_op(), n.dtype(), {x, part});
     return x;
   }
 

@@ -46,16 +46,9 @@ std::vector<UOp> toposort(UOp root) {
 
 UOp import_graph(Arena& into, UOp root) {
   if (&root.arena() == &into) return root;
-  NodeMap copies(root.arena());
-  std::vector<UOp> srcs;
-  visit_missing(
-      root, [&](UOp n) { return copies.has(n); },
-      [&](UOp n) {
-        srcs.clear();
-        for (UOp s : n.srcs()) srcs.push_back(copies.get(s));
-        copies.put(n, into.make(n.op(), n.dtype(), srcs, arg_of(n)));
-      });
-  return copies.get(root);
+  return rebuild(root, [&](UOp n, std::span<const UOp> srcs) {
+    return into.make(n.op(), n.dtype(), srcs, arg_of(n));
+  });
 }
 
 Graph own(UOp root) {

@@ -72,6 +72,22 @@ UOp rebuild(UOp root, Make&& make) {
   return results.get(root);
 }
 
+// The same for a part of the graph: nodes that are kept stand for themselves, with all below them.
+template <class Kept, class Make>
+UOp rebuild_part(UOp root, Kept&& is_kept, Make&& make) {
+  NodeMap results(root.arena());
+  const auto result_of = [&](UOp n) { return results.has(n) ? results.get(n) : n; };
+  std::vector<UOp> srcs;
+  visit_missing(
+      root, [&](UOp n) { return results.has(n) || is_kept(n); },
+      [&](UOp n) {
+        srcs.clear();
+        for (UOp s : n.srcs()) srcs.push_back(result_of(s));
+        results.put(n, make(n, srcs));
+      });
+  return result_of(root);
+}
+
 // The identity of a graph across arenas and processes.
 Hash128 graph_hash(UOp root);
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import multiprocessing
-import os
 import re
 import signal
 import sys
@@ -20,6 +19,7 @@ import time
 import traceback
 from typing import Any
 
+from in_child import failure_in_child
 from random_jit_program import Program, function_of, random_jit_program, script_of
 
 import weft
@@ -73,26 +73,8 @@ def run(program: Program) -> None:
 
 
 def outcome(program: Program) -> str | None:
-    """What fails, in a process of its own: a crash or a hang is a failure too."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.close(read)
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.alarm(TIME_LIMIT)
-            run(program)
-        except Failed as error:
-            os.write(write, str(error).encode()[:60_000])
-        except BaseException:  # a program that was cut
-            pass
-        finally:
-            os._exit(0)
-    os.close(write)
-    with os.fdopen(read, "rb") as pipe:
-        text = pipe.read().decode(errors="replace")
-    _, status = os.waitpid(child, 0)
-    return f"ended by {signal.Signals(os.WTERMSIG(status)).name}" if os.WIFSIGNALED(status) else text or None
+    """What fails, in a process of its own."""
+    return failure_in_child(lambda: run(program), Failed, TIME_LIMIT)
 
 
 def kind_of(failure: str | None) -> str | None:

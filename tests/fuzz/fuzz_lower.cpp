@@ -1,5 +1,4 @@
 // Kernels of random tensor graphs, lowered to programs, give what the graph gives.
-#include <cstddef>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -50,9 +49,5 @@ void fuzz_one(weft::fuzz::Choices& choices) {
   } catch (const std::exception& e) {
     throw std::runtime_error(fmt::format("{}\n{}\n{}", e.what(), print(sink), text));
   }
-  for (size_t i = 0; i < expected.size(); i++) {
-    if (expected[i].data == got[i].data) continue;
-    throw std::runtime_error(fmt::format("output {} is\n  {}\nand not\n  {}\n{}\n{}", i,
-                                         got[i].text(), expected[i].text(), print(sink), text));
-  }
+  test::expect_outputs(expected, got, sink, text);
 }

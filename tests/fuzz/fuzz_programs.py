@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from in_child import failure_in_child
 from program_model import Program, Statement, names_in, numpy_names, refused, same, script_of
 from random_program import random_program
 
@@ -79,30 +80,8 @@ def run(program: Program) -> None:
 
 
 def outcome(program: Program) -> str | None:
-    """What fails, in a process of its own: a crash or a hang is a failure too."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        status = 0
-        try:
-            os.close(read)
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.alarm(TIME_LIMIT)
-            run(program)
-        except Failed as error:
-            os.write(write, str(error).encode()[:60_000])
-        except BaseException:
-            status = 1
-        finally:
-            os._exit(status)
-    os.close(write)
-    with os.fdopen(read, "rb") as pipe:
-        text = pipe.read().decode(errors="replace")
-    _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status):
-        name = signal.Signals(os.WTERMSIG(status)).name
-        return f"ran over {TIME_LIMIT} seconds" if name == "SIGALRM" else f"ended by {name}"
-    return text or None
+    """What fails, in a process of its own."""
+    return failure_in_child(lambda: run(program), Failed, TIME_LIMIT)
 
 
 # ------------------------------------------------------------------------------------------ shrinking

@@ -1,6 +1,5 @@
 // Random tensor graphs, scheduled and run kernel by kernel, give what the evaluator gives on the
 // graph as it was.
-#include <cstddef>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -49,9 +48,5 @@ void fuzz_one(weft::fuzz::Choices& choices) {
   } catch (const std::exception& e) {
     throw std::runtime_error(fmt::format("{}\n{}\n{}", e.what(), print(sink), text));
   }
-  for (size_t i = 0; i < expected.size(); i++) {
-    if (expected[i].data == got[i].data) continue;
-    throw std::runtime_error(fmt::format("output {} is\n  {}\nand not\n  {}\n{}\n{}", i,
-                                         got[i].text(), expected[i].text(), print(sink), text));
-  }
+  test::expect_outputs(expected, got, sink, text);
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -97,6 +98,16 @@ inline std::vector<Array> run_schedule(
     outputs.push_back(Array::of_bits(b.dtype, {b.size}, std::move(data)));
   }
   return outputs;
+}
+
+// Throws when an output is another than expected, with what was run.
+inline void expect_outputs(const std::vector<Array>& expected, const std::vector<Array>& got,
+                           UOp sink, const std::string& text) {
+  for (size_t i = 0; i < expected.size(); i++) {
+    if (expected[i].data == got[i].data) continue;
+    throw std::runtime_error(fmt::format("output {} is\n  {}\nand not\n  {}\n{}\n{}", i,
+                                         got[i].text(), expected[i].text(), print(sink), text));
+  }
 }
 
 // The buffers and kernels, for people.

@@ -1,5 +1,6 @@
 // Checks each optimisation, then cuts, retypes and reorders loops.
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -86,7 +87,8 @@ std::string why_not_stage(UOp sink, const Opt& opt) {
   if (range.axis() == AxisType::kLane || range.axis() == AxisType::kUpcast)
     return "the range is no loop";
   return loads_to_stage(sink, opt.axis, range).empty()
-             ? "no read of it is in loops of constant size inside of this one"
+             ? "no read of it is in loops of constant size inside of this one alone: not in lanes "
+               "or copies outside of it, which would share the memory"
              : "";
 }
 
@@ -112,6 +114,8 @@ std::string why_not(UOp sink, const Opt& opt) {
   if (opt.amount > 256 && opt.kind != OptKind::kTile) return "the amount is larger than 256";
   if (opt.kind != OptKind::kTile && fills_local_memory(sink, range))
     return "local memory is filled in it";
+  if (opt.kind == OptKind::kVector && !std::has_single_bit(uint64_t(opt.amount)))
+    return "lanes are a power of two";
   if (opt.kind == OptKind::kVector && meets_lanes(sink, range))
     return "what it computes has lanes already";
   return "";

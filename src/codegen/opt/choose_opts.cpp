@@ -27,7 +27,7 @@ namespace {
 
 constexpr int64_t kTileRows = 6, kTileVectors = 4;  // of a contraction, in registers
 constexpr int64_t kCacheTile = 64;                  // of a transposition, elements on each axis
-constexpr int64_t kConflictBytes = 1024;            // rows so far apart share lines of a cache
+constexpr size_t kPanelCaches = 8;                  // a packed panel is at most so many caches
 constexpr int64_t kGroups = 4;                      // accumulators that hide an addition's latency
 constexpr int64_t kCopyNodes = 160;                 // nodes of a body that are worth copying
 constexpr int64_t kThreadWork = 1 << 15;            // operations that are worth a thread
@@ -47,6 +47,7 @@ struct Contraction {
   UOp rows, columns;
   int64_t rows_argument, panel;  // that a reads, and b
   bool rows_conflict = false;    // rows lie so that they share lines of the cache
+  double panel_bytes = 0;        // of a panel of a tile's width
 };
 
 class Chooser {
@@ -172,6 +173,8 @@ class Chooser {
     if (!out.columns || !out.rows || most_places(out.rows) < 2) return {};
     const int64_t apart = step_of(other, out.rows).value_or(0) * other.dtype().item_bytes();
     out.rows_conflict = apart % kConflictBytes == 0;
+    out.panel_bytes = double(kTileVectors * lanes * read.dtype().item_bytes());
+    for (UOp r : reduce.srcs().subspan(1)) out.panel_bytes *= double(most_places(r));
     // A panel that is read across is worth packing only for many rows.
     const bool is_packed = step_of(read, out.columns) == 1 || is_worth_packing(out);
     return is_packed && writes_in_order(out.columns) ? std::optional(out) : std::nullopt;
@@ -183,9 +186,11 @@ class Chooser {
     });
   }
 
-  static bool is_worth_packing(const Contraction& c) {
+  // A panel is read again for every tile of rows, from the cores' caches or the one they share.
+  bool is_worth_packing(const Contraction& c) const {
     return c.columns.src(0).is_const() && c.rows.src(0).is_const() &&
-           most_places(c.rows) >= 4 * kTileRows;
+           most_places(c.rows) >= 4 * kTileRows &&
+           c.panel_bytes <= double(kPanelCaches * target_.cache_bytes);
   }
 
   void tile_contraction(const Contraction& c) {

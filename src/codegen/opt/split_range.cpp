@@ -54,22 +54,6 @@ UOp with_loops(UOp closer, UOp range, UOp to, std::span<const UOp> instead,
   return closer.arena().with_srcs(closer, srcs);
 }
 
-// The nodes that stand in the range made anew; what is closed below stays as it is.
-template <class Make>
-UOp rebuild_in_scope(UOp root, UOp range, Make&& make) {
-  NodeMap results(root.arena());
-  const auto result_of = [&](UOp n) { return results.has(n) ? results.get(n) : n; };
-  std::vector<UOp> srcs;
-  visit_missing(
-      root, [&](UOp n) { return results.has(n) || !is_in_scope(range, n); },
-      [&](UOp n) {
-        srcs.clear();
-        for (UOp s : n.srcs()) srcs.push_back(result_of(s));
-        results.put(n, make(n, srcs));
-      });
-  return result_of(root);
-}
-
 UOp range_of_size(Arena& arena, UOp size, int64_t id, AxisType axis) {
   return arena.make(Op::RANGE, dtypes::index, {size}, Arg::range(id, axis));
 }
@@ -149,7 +133,7 @@ UOp pad_range(UOp sink, UOp range, int64_t amount) {
   return with_closers(sink, range, [&](UOp closer) {
     const UOp made = with_loops(closer, range, padded, {&padded, 1}, {});
     std::vector<UOp> srcs(made.srcs().begin(), made.srcs().end());
-    srcs[0] = rebuild_in_scope(srcs[0], padded, gated);
+    srcs[0] = rebuild_part(srcs[0], [&](UOp n) { return !is_in_scope(padded, n); }, gated);
     if (closer.is(Op::REDUCE)) {
       const UOp neutral = arena.make(Op::CONST, made.dtype(), {},
                                      Arg::bits(*identity_bits(made.arg_op(), made.dtype())));

@@ -55,9 +55,9 @@ std::vector<UOp> inside(UOp load, std::span<const UOp> around) {
   return out;
 }
 
-// Rows that are a large power of two apart would share the same lines of a cache: such rows are
-// made longer.
-constexpr int64_t kConflictBytes = 1024, kLineBytes = 64;
+constexpr int64_t kLineBytes = 64;
+
+// Rows that would share the same lines of a cache are made longer.
 
 std::vector<int64_t> strides_of(std::span<const UOp> ranges, int64_t item_bytes) {
   std::vector<int64_t> strides(ranges.size());
