@@ -95,8 +95,7 @@ UOp fit_buffers(UOp sink, size_t most) {
   // Only a value that reads too much needs it.
   for (const StoredValue& v : stored_values(sink)) {
     std::vector<UOp> memories;
-    const UOp root[] = {v.value()};
-    visit_computation(root, [&](UOp n) {
+    visit_computation(v.roots(), [&](UOp n) {
       if (is_read(n) && std::ranges::find(memories, n.src(0)) == memories.end() &&
           memories.size() <= most) {
         memories.push_back(n.src(0));
