@@ -267,14 +267,10 @@ UOp copy_kernel(Arena& into, UOp sink, KernelContext& context) {
 
 UOp expand_accumulation(UOp ast) {
   Arena& arena = ast.arena();
-  // What is there is read again in every iteration, also where its place is always the same.
+  // What is there is read again in every iteration, also where its place turns out to be the same.
   const auto expanded = [&](UOp store, std::span<const UOp> ranges) {
     const UOp place = store.src(0);
-    std::vector<UOp> memory{place.src(0)};
-    for (UOp r : ranges) {
-      if (!is_in_scope(r, place)) memory.push_back(r);
-    }
-    const UOp now = memory.size() == 1 ? memory[0] : after(memory[0], std::span(memory).subspan(1));
+    const UOp now = ranges.empty() ? place.src(0) : after(place.src(0), ranges);
     const UOp value = binary(store.arg_op(), load(index(now, place.src(1))), store.src(1));
     std::vector<UOp> srcs(store.srcs().begin(), store.srcs().end());
     srcs[1] = value;
