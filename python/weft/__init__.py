@@ -13,6 +13,7 @@
 
 from weft import dtypes, errors, ir
 from weft._core import Tensor, counters, from_dlpack, set_beam
+from weft._grad import enable_grad, no_grad
 from weft._jit import jit
 from weft.errors import IndexError as IndexError  # not in __all__: `import *` must not hide Python's
 from weft.errors import (
@@ -44,9 +45,11 @@ __all__ = [
     "Tensor",
     "counters",
     "dtypes",
+    "enable_grad",
     "errors",
     "from_dlpack",
     "ir",
     "jit",
+    "no_grad",
     "set_beam",
 ]
