@@ -11,7 +11,7 @@
 `counters` says what was run, and `weft.ir` is the compiler's inside.
 """
 
-from weft import dtypes, errors, ir
+from weft import dtypes, errors, ir, nn
 from weft._core import Tensor, counters, from_dlpack, set_beam
 from weft._jit import jit
 from weft.errors import IndexError as IndexError  # not in __all__: `import *` must not hide Python's
@@ -20,12 +20,15 @@ from weft.errors import (
     DeviceError,
     DTypeError,
     Error,
+    FileFormatError,
     InternalError,
     JitError,
     ParseError,
     RewriteLoopError,
     ShapeError,
     SpecError,
+    StateDictError,
+    UnsafeFileError,
 )
 
 __version__ = "0.1.0"
@@ -35,18 +38,22 @@ __all__ = [
     "DTypeError",
     "DeviceError",
     "Error",
+    "FileFormatError",
     "InternalError",
     "JitError",
     "ParseError",
     "RewriteLoopError",
     "ShapeError",
     "SpecError",
+    "StateDictError",
     "Tensor",
+    "UnsafeFileError",
     "counters",
     "dtypes",
     "errors",
     "from_dlpack",
     "ir",
     "jit",
+    "nn",
     "set_beam",
 ]
