@@ -11,7 +11,7 @@
 `counters` says what was run, and `weft.ir` is the compiler's inside.
 """
 
-from weft import dtypes, errors, ir
+from weft import dtypes, errors, ir, nn
 from weft._core import Tensor, counters, from_dlpack, set_beam
 from weft._grad import enable_grad, no_grad
 from weft._jit import jit
@@ -21,12 +21,15 @@ from weft.errors import (
     DeviceError,
     DTypeError,
     Error,
+    FileFormatError,
     InternalError,
     JitError,
     ParseError,
     RewriteLoopError,
     ShapeError,
     SpecError,
+    StateDictError,
+    UnsafeFileError,
 )
 
 __version__ = "0.1.0"
@@ -36,13 +39,16 @@ __all__ = [
     "DTypeError",
     "DeviceError",
     "Error",
+    "FileFormatError",
     "InternalError",
     "JitError",
     "ParseError",
     "RewriteLoopError",
     "ShapeError",
     "SpecError",
+    "StateDictError",
     "Tensor",
+    "UnsafeFileError",
     "counters",
     "dtypes",
     "enable_grad",
@@ -50,6 +56,7 @@ __all__ = [
     "from_dlpack",
     "ir",
     "jit",
+    "nn",
     "no_grad",
     "set_beam",
 ]
