@@ -298,6 +298,7 @@ constexpr Row kRows[] = {
     {Op::CONTIGUOUS, of_unary<d_same>},
     {Op::CONTIGUOUS_BACKWARD, of_unary<d_contiguous_backward>},
     {Op::REDUCE_AXIS, of_unary<d_reduce>},
+    {Op::INDEX, gradients_of_gather},
     {Op::AFTER, gradients_of_write},
 };
 

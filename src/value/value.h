@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/ref.h"
@@ -39,7 +40,14 @@ class Value {
   //   VIEW           strides, then the offset
   //   REDUCE_AXIS    the op, then the axes
   //   AFTER          sizes, strides and offset of the view that is written: sources are the old
-  //                  version and the value, which has the view's shape or is a scalar
+  //                  version and the value, which has the view's shape or is a scalar. With three
+  //                  numbers more (a Scatter) it writes where an index says, or combines by an op:
+  //                  the index is the third source
+  //   INDEX          the first and the past axis that an index names, as one, in row-major order:
+  //                  sources are x and the index; the shape has the index's in place of these axes.
+  //                  An element out of range is 0
+  //   DETACH         of a source alone: none. Of an index and a check, a scalar bool: an axis and
+  //                  its size: the same value; where the check holds, it was out of range
   //   CONTIGUOUS_BACKWARD  none: the same value; 1: and its gradient is made contiguous;
   //                  0 and the number of a Storage: a leaf of the tape
   // All else has none: RESHAPE and EXPAND go to `shape`, IOTA counts to it, BUFFER is memory that
@@ -62,6 +70,16 @@ class Value {
   Ints numbers() const { return std::span(tail() + rank_, number_count_); }
   int64_t numel() const;
   View written() const;  // of an AFTER
+  // How an AFTER writes: where the numbers of its third source say, on axes [first, past) of the
+  // view, combined by an op with what is there; CONST: it replaces that.
+  struct Scatter {
+    int64_t first = 0, past = 0;
+    Op op{};
+    bool combines() const { return op != Op{}; }
+  };
+  // None: it writes all of its view.
+  std::optional<Scatter> scatter() const;
+  bool has_index() const { return source_count_ == kMostSources; }  // of an AFTER
 
   // A gradient may be asked for: what that reads outlives being realised.
   bool is_tracked() const { return (flags_ & kTracked) != 0; }
