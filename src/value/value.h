@@ -36,6 +36,7 @@ class Value {
   //   REDUCE_AXIS    the op, then the axes
   //   AFTER          sizes, strides and offset of the view that is written: sources are the old
   //                  version and the value, which has the view's shape or is a scalar
+  //   COPY           none: its source is on another device, and computed there first
   // All else has none: RESHAPE and EXPAND go to `shape`, IOTA counts to it, BUFFER is memory that
   // nobody wrote. A Value without elements becomes a BUFFER, whatever it was to be.
   static Ref<Value> make(Op op, DType dtype, Device& device, Ints shape, Ints numbers = {},
