@@ -200,7 +200,7 @@ void bind_parts(TensorClass& c) {
             return x.pad_to(partial_shape_of(shape, more, "pad_to"),
                             in_kind_of(x.dtype(), number_of(value, "pad_to")));
           },
-          nb::arg("shape"), nb::arg("args"), nb::kw_only(), nb::arg("value") = 0,
+          nb::arg("shape").none(), nb::arg("args"), nb::kw_only(), nb::arg("value") = 0,
           nb::sig("def pad_to(self, shape: int | None | collections.abc.Sequence[int | None], *args: "
                   "int | None, value: " WEFT_NUMBER " = 0) -> Tensor"),
           R"(More elements at the ends, up to these sizes; None keeps one.
@@ -213,7 +213,7 @@ void bind_parts(TensorClass& c) {
           [](const Tensor& x, nb::handle shape, const nb::args& more) {
             return x.shrink_to(partial_shape_of(shape, more, "shrink_to"));
           },
-          nb::arg("shape"), nb::arg("args"),
+          nb::arg("shape").none(), nb::arg("args"),
           nb::sig("def shrink_to(self, shape: int | None | collections.abc.Sequence[int | None], "
                   "*args: int | None) -> Tensor"),
           R"(The first elements of every axis: a view. None keeps a size.
@@ -270,7 +270,11 @@ void bind_axes(TensorClass& c) {
 )")
       .def(
           "to",
-          [](const Tensor& x, const Device& device) { return device ? x.to(*device) : x; },
+          [](nb::handle self, const Device& device) {
+            const Tensor& x = *as_tensor(self);
+            if (!device || *device == x.device()) return nb::borrow(self);
+            return nb::cast(x.to(*device));
+          },
           nb::arg("device"), nb::sig("def to(self, device: str | None) -> Tensor"),
           R"(The same values on another device, copied when they are asked for; itself on this one.
 
