@@ -90,6 +90,7 @@ void bind_tensor_elementwise(TensorClass& c);
 void bind_tensor_functions(TensorClass& c);
 void bind_tensor_reduce(TensorClass& c);
 void bind_tensor_movement(TensorClass& c);
+void bind_tensor_gradient(nb::module_& m, TensorClass& c);
 void bind_tensor_index(TensorClass& c);
 void bind_tensor_values(nb::module_& m, TensorClass& c);
 void bind_tensor_shapes(TensorClass& c);

@@ -14,10 +14,11 @@ import numpy
 import pytest
 
 import weft
-from weft import ir
+from weft import ir, nn
 
 ROOTS = {"weft.ir": ir, "weft.dtypes": weft.dtypes, **{name: getattr(ir, name) for name in ir.__all__},
-         "weft": weft, "Tensor": weft.Tensor, "Counters": type(weft.counters)}
+         "weft": weft, "Tensor": weft.Tensor, "Counters": type(weft.counters),
+         "nn.state": nn.state, **{f"nn.state.{name}": getattr(nn.state, name) for name in nn.state.__all__}}
 
 
 def members(name: str, value: object) -> Iterator[tuple[str, object]]:

@@ -1,0 +1,5 @@
+"""Layers, optimisers and files of weights."""
+
+from weft.nn import state
+
+__all__ = ["state"]
