@@ -129,8 +129,8 @@ class Tensor {
   static Tensor rand(Ints shape, DType dtype = dtypes::float32, std::string_view device = {});
   static Tensor randn(Ints shape, DType dtype = dtypes::float32, std::string_view device = {});
   // Integers from low to high - 1.
-  static Tensor randint(Ints shape, int64_t low = 0, int64_t high = 10,
-                        DType dtype = dtypes::int32, std::string_view device = {});
+  static Tensor randint(Ints shape, int64_t low = 0, int64_t high = 10, DType dtype = dtypes::int32,
+                        std::string_view device = {});
   static Tensor uniform(Ints shape, double low = 0.0, double high = 1.0,
                         DType dtype = dtypes::float32, std::string_view device = {});
   static Tensor normal(Ints shape, double mean = 0.0, double std = 1.0,

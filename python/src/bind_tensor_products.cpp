@@ -69,8 +69,9 @@ void bind_tensor_products(TensorClass& c) {
          return Tensor::einsum(formula, tensors_of(operands, "einsum"), optional_dtype_of(dtype));
        },
        nb::arg("formula"), nb::arg("operands"), nb::kw_only(), nb::arg("dtype") = nb::none(),
-       nb::sig("def einsum(formula: str, *operands: Tensor | collections.abc.Sequence[Tensor], dtype: "
-               "" WEFT_DTYPE " = None) -> Tensor"),
+       nb::sig(
+           "def einsum(formula: str, *operands: Tensor | collections.abc.Sequence[Tensor], dtype: "
+           "" WEFT_DTYPE " = None) -> Tensor"),
        R"(Products by index, summed over the indices that the result does not have.
 
 Operands are multiplied from the left to the right, and each index is summed as soon as no later
@@ -121,9 +122,10 @@ does something while Tensor.training.
 >>> q.scaled_dot_product_attention(q, v, is_causal=True).tolist()
 [[1.0], [2.0]]
 )")
-      .def("qr", qr, nb::arg("mode") = "complete",
-           nb::sig("def qr(self, mode: str = 'complete') -> tuple[Tensor, Tensor]"),
-           R"(Q, orthogonal, and R, upper triangular, with Q @ R == self: by Householder reflections.
+      .def(
+          "qr", qr, nb::arg("mode") = "complete",
+          nb::sig("def qr(self, mode: str = 'complete') -> tuple[Tensor, Tensor]"),
+          R"(Q, orthogonal, and R, upper triangular, with Q @ R == self: by Householder reflections.
 
 Of (..., m, n) Q is (m, m) and R (m, n); 'reduced', as PyTorch's default, leaves min(m, n) columns
 of Q and rows of R.

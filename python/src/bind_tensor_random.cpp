@@ -58,9 +58,8 @@ void by_slope(TensorClass& c, const char* name, MakeWithSlope make, const char* 
 
 void by_two(TensorClass& c, const char* name, const char* first, double first_default,
             const char* second, double second_default, MakeBetween make, const char* doc) {
-  const std::string more =
-      fmt::format("{}: float = {:.1f}, {}: float = {:.1f}, ", first, first_default, second,
-                  second_default);
+  const std::string more = fmt::format("{}: float = {:.1f}, {}: float = {:.1f}, ", first,
+                                       first_default, second, second_default);
   c.def_static(
       name,
       [name, make](const nb::args& shape, double x, double y, const Device& device,
@@ -77,7 +76,8 @@ using Like = Tensor (Tensor::*)(std::optional<DType>, std::string_view) const;
 
 void like(TensorClass& c, const char* name, Like make, const char* doc) {
   const std::string text = fmt::format(
-      "def {}(self, dtype: {} = None, device: str | None = None, contiguous: bool = True) -> Tensor",
+      "def {}(self, dtype: {} = None, device: str | None = None, contiguous: bool = True) -> "
+      "Tensor",
       name, WEFT_DTYPE);
   c.def(
       name,
@@ -125,8 +125,9 @@ True
 }
 
 void bind_state(TensorClass& c) {
-  c.def_static("manual_seed", &Tensor::manual_seed, nb::arg("seed") = 0,
-               R"(The generators of all devices begin anew; one seed gives the same numbers everywhere.
+  c.def_static(
+       "manual_seed", &Tensor::manual_seed, nb::arg("seed") = 0,
+       R"(The generators of all devices begin anew; one seed gives the same numbers everywhere.
 
 >>> Tensor.manual_seed(42)
 >>> a = Tensor.rand(3).tolist()
@@ -159,7 +160,8 @@ True
 
 void bind_tensor_random(TensorClass& c) {
   bind_state(c);
-  by_shape(c, "rand", Tensor::rand, R"(Uniform in [0, 1): multiples of 2**-24 (float32), 2**-53 (float64).
+  by_shape(c, "rand", Tensor::rand,
+           R"(Uniform in [0, 1): multiples of 2**-24 (float32), 2**-53 (float64).
 
 >>> x = Tensor.rand(1000)
 >>> x.shape, bool((x >= 0).all()), bool((x < 1).all())

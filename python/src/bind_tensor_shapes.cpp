@@ -103,7 +103,8 @@ void bind_formulas(TensorClass& c) {
           nb::arg("start"), nb::arg("stop"), nb::arg("steps"), nb::arg("dtype") = nb::none(),
           nb::arg("device") = nb::none(),
           nb::sig("def linspace(start: " WEFT_NUMBER ", stop: " WEFT_NUMBER
-                  ", steps: int, dtype: " WEFT_DTYPE " = None, device: str | None = None) -> Tensor"),
+                  ", steps: int, dtype: " WEFT_DTYPE
+                  " = None, device: str | None = None) -> Tensor"),
           R"(`steps` numbers from start to stop, both included, equally far apart.
 
 >>> Tensor.linspace(0, 1, 5).tolist()
@@ -116,7 +117,8 @@ void bind_formulas(TensorClass& c) {
                 Tensor::meshgrid(tensors_of(first, more, "meshgrid"), indexing));
           },
           nb::arg("args"), nb::kw_only(), nb::arg("indexing") = "ij",
-          nb::sig("def meshgrid(self, *args: Tensor | collections.abc.Sequence[Tensor], indexing: str = "
+          nb::sig("def meshgrid(self, *args: Tensor | collections.abc.Sequence[Tensor], indexing: "
+                  "str = "
                   "'ij') -> tuple[Tensor, ...]"),
           R"(Vectors as the coordinates of a grid: views. Axis i is vector i; 'xy' swaps the first two.
 
@@ -201,8 +203,9 @@ void bind_parts(TensorClass& c) {
                             in_kind_of(x.dtype(), number_of(value, "pad_to")));
           },
           nb::arg("shape").none(), nb::arg("args"), nb::kw_only(), nb::arg("value") = 0,
-          nb::sig("def pad_to(self, shape: int | None | collections.abc.Sequence[int | None], *args: "
-                  "int | None, value: " WEFT_NUMBER " = 0) -> Tensor"),
+          nb::sig(
+              "def pad_to(self, shape: int | None | collections.abc.Sequence[int | None], *args: "
+              "int | None, value: " WEFT_NUMBER " = 0) -> Tensor"),
           R"(More elements at the ends, up to these sizes; None keeps one.
 
 >>> Tensor([[1, 2]]).pad_to(2, None).tolist()

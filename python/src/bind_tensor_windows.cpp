@@ -81,9 +81,10 @@ Tensor conv_transpose(const Tensor& x, const Tensor& weight, nb::handle bias, in
                              .output_padding = list_of(output_padding, "conv_transpose2d")});
 }
 
-#define WEFT_POOL_ARGUMENTS                                                              \
-  "self, kernel_size: " WEFT_SIZES " = (2, 2), stride: " WEFT_AXES                       \
-  " = None, dilation: " WEFT_SIZES " = 1, padding: " WEFT_SIZES " = 0, ceil_mode: bool = " \
+#define WEFT_POOL_ARGUMENTS                                        \
+  "self, kernel_size: " WEFT_SIZES " = (2, 2), stride: " WEFT_AXES \
+  " = None, dilation: " WEFT_SIZES " = 1, padding: " WEFT_SIZES    \
+  " = 0, ceil_mode: bool = "                                       \
   "False, "
 
 void bind_pools(TensorClass& c) {
@@ -119,13 +120,15 @@ for all sides, one per axis, or two per axis from the last axis on.
 
 void bind_tensor_windows(TensorClass& c) {
   bind_pools(c);
-  c.def("conv2d", conv, nb::arg("weight"), nb::arg("bias") = nb::none(), nb::arg("groups") = 1,
-        nb::arg("stride") = 1, nb::arg("dilation") = 1, nb::arg("padding") = 0,
-        nb::arg("dtype") = nb::none(),
-        nb::sig("def conv2d(self, weight: Tensor, bias: Tensor | None = None, groups: int = 1, stride: "
-                "" WEFT_SIZES " = 1, dilation: " WEFT_SIZES " = 1, padding: " WEFT_SIZES
-                " = 0, dtype: " WEFT_DTYPE " = None) -> Tensor"),
-        R"(Convolution of (n, inputs, ...) with (outputs, inputs / groups, ...) along the other axes.
+  c.def(
+       "conv2d", conv, nb::arg("weight"), nb::arg("bias") = nb::none(), nb::arg("groups") = 1,
+       nb::arg("stride") = 1, nb::arg("dilation") = 1, nb::arg("padding") = 0,
+       nb::arg("dtype") = nb::none(),
+       nb::sig(
+           "def conv2d(self, weight: Tensor, bias: Tensor | None = None, groups: int = 1, stride: "
+           "" WEFT_SIZES " = 1, dilation: " WEFT_SIZES " = 1, padding: " WEFT_SIZES
+           " = 0, dtype: " WEFT_DTYPE " = None) -> Tensor"),
+       R"(Convolution of (n, inputs, ...) with (outputs, inputs / groups, ...) along the other axes.
 
 The weight says how many these are: one, two, three or more. Padding is a number for all sides, one
 per axis, or two per axis from the last axis on.
@@ -137,14 +140,15 @@ per axis, or two per axis from the last axis on.
 Traceback (most recent call last):
 weft.errors.ShapeError: [conv2d] (1,3,3) with a weight of (1,1,2) in 1 groups: channels do not fit
 )")
-      .def("conv_transpose2d", conv_transpose, nb::arg("weight"), nb::arg("bias") = nb::none(),
-           nb::arg("groups") = 1, nb::arg("stride") = 1, nb::arg("dilation") = 1,
-           nb::arg("padding") = 0, nb::arg("output_padding") = 0,
-           nb::sig("def conv_transpose2d(self, weight: Tensor, bias: Tensor | None = None, groups: int "
-                   "= 1, stride: " WEFT_SIZES " = 1, dilation: " WEFT_SIZES
-                   " = 1, padding: " WEFT_SIZES " = 0, output_padding: " WEFT_SIZES
-                   " = 0) -> Tensor"),
-           R"(The gradient of a convolution as an operation: the weight is (inputs, outputs / groups, ...).
+      .def(
+          "conv_transpose2d", conv_transpose, nb::arg("weight"), nb::arg("bias") = nb::none(),
+          nb::arg("groups") = 1, nb::arg("stride") = 1, nb::arg("dilation") = 1,
+          nb::arg("padding") = 0, nb::arg("output_padding") = 0,
+          nb::sig(
+              "def conv_transpose2d(self, weight: Tensor, bias: Tensor | None = None, groups: int "
+              "= 1, stride: " WEFT_SIZES " = 1, dilation: " WEFT_SIZES " = 1, padding: " WEFT_SIZES
+              " = 0, output_padding: " WEFT_SIZES " = 0) -> Tensor"),
+          R"(The gradient of a convolution as an operation: the weight is (inputs, outputs / groups, ...).
 
 >>> Tensor([[[1, 2]]]).conv_transpose2d(Tensor([[[1, 10]]]), stride=2).tolist()
 [[[1, 10, 2, 20]]]

@@ -235,7 +235,9 @@ void check_reach(const Tensor& x, size_t axis, int64_t before, int64_t after,
                  Tensor::PadMode mode) {
   using Mode = Tensor::PadMode;
   const int64_t size = x.shape()[axis];
-  const int64_t most = mode == Mode::kReflect ? size - 1 : mode == Mode::kCircular ? size : INT64_MAX;
+  const int64_t most = mode == Mode::kReflect    ? size - 1
+                       : mode == Mode::kCircular ? size
+                                                 : INT64_MAX;
   if (std::max(before, after) <= most && (size > 0 || std::max(before, after) <= 0)) return;
   throw ShapeError(fmt::format(
       "[pad] cannot pad axis {} of {} by {} and {} with its own elements; at most by {}", axis,

@@ -70,9 +70,9 @@ Tensor shared_heads(const Tensor& x, const Tensor& query) {
   const int64_t heads = x.shape()[size_t(x.ndim()) - 3];
   const int64_t wanted = query.shape()[size_t(query.ndim()) - 3];
   if (heads == 0 || wanted % heads != 0) {
-    throw ShapeError(fmt::format(
-        "[scaled_dot_product_attention] {} heads of queries for {} of keys or values", wanted,
-        heads));
+    throw ShapeError(
+        fmt::format("[scaled_dot_product_attention] {} heads of queries for {} of keys or values",
+                    wanted, heads));
   }
   return x.repeat_interleave(wanted / heads, -3);
 }

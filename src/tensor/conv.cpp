@@ -31,8 +31,9 @@ void check_ranks(const char* what, const Tensor& x, const Tensor& weight) {
 void check_groups(const char* what, const Tensor& x, const Tensor& weight, int64_t groups,
                   int64_t inputs, int64_t outer) {
   if (groups > 0 && outer % groups == 0 && x.shape()[1] == inputs) return;
-  throw ShapeError(fmt::format("[{}] {} with a weight of {} in {} groups: channels do not fit", what,
-                               text_of_shape(x.shape()), text_of_shape(weight.shape()), groups));
+  throw ShapeError(fmt::format("[{}] {} with a weight of {} in {} groups: channels do not fit",
+                               what, text_of_shape(x.shape()), text_of_shape(weight.shape()),
+                               groups));
 }
 
 Tensor with_bias(const char* what, const Tensor& y, const std::optional<Tensor>& bias) {
@@ -100,8 +101,8 @@ Tensor spread(const Tensor& x, size_t axis, int64_t stride) {
   return flat.shrink_to(to);
 }
 
-// (groups * inputs, outputs, kernel...) as the weight of a convolution of (groups * outputs, inputs,
-// kernel...), reversed.
+// (groups * inputs, outputs, kernel...) as the weight of a convolution of (groups * outputs,
+// inputs, kernel...), reversed.
 Tensor turned(const Tensor& weight, int64_t groups) {
   std::vector<int64_t> axes;
   for (int64_t i = 3; i <= weight.ndim(); i++) axes.push_back(i);
@@ -128,8 +129,8 @@ Tensor Tensor::conv_transpose2d(const Tensor& weight, const std::optional<Tensor
       throw ShapeError(fmt::format("[{}] strides and dilations are at least 1", what));
     }
     if (more[i] < 0 || more[i] >= std::max(stride[i], dilation[i])) {
-      throw ShapeError(fmt::format("[{}] output_padding {}; it is less than stride or dilation",
-                                   what, more[i]));
+      throw ShapeError(
+          fmt::format("[{}] output_padding {}; it is less than stride or dilation", what, more[i]));
     }
     x = spread(x, 2 + i, stride[i]);
     const int64_t reach = (weight.shape()[2 + i] - 1) * dilation[i];

@@ -97,8 +97,8 @@ std::vector<Tensor> Tensor::meshgrid(std::span<const Tensor> vectors, std::strin
   for (size_t i = 0; i < vectors.size(); i++) {
     check_same_device("meshgrid", vectors[0], vectors[i]);
     if (vectors[i].ndim() > 1) {
-      throw ShapeError(fmt::format("[meshgrid] vectors are needed, not {}",
-                                   text_of_shape(vectors[i].shape())));
+      throw ShapeError(
+          fmt::format("[meshgrid] vectors are needed, not {}", text_of_shape(vectors[i].shape())));
     }
     grid[axis_of_vector[i]] = vectors[i].numel();
   }
@@ -117,11 +117,13 @@ namespace {
 // column - row of the last two axes.
 Tensor distances(const char* what, const Tensor& x) {
   if (x.ndim() < 2) {
-    throw ShapeError(fmt::format("[{}] a matrix is needed, not {}", what, text_of_shape(x.shape())));
+    throw ShapeError(
+        fmt::format("[{}] a matrix is needed, not {}", what, text_of_shape(x.shape())));
   }
   const size_t rank = x.view().rank();
   Device& device = device_of(x);
-  return positions(device, x.shape()[rank - 1], 1, 2) - positions(device, x.shape()[rank - 2], 0, 2);
+  return positions(device, x.shape()[rank - 1], 1, 2) -
+         positions(device, x.shape()[rank - 2], 0, 2);
 }
 
 // Past these all of a matrix is on one side.

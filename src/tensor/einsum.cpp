@@ -92,8 +92,8 @@ struct Parser {
 // Of an index that occurs twice, the diagonal.
 Term without_repeats(Term term) {
   for (size_t i = 0; i < term.labels.size(); i++) {
-    const auto twice = std::find(term.labels.begin() + ptrdiff_t(i) + 1, term.labels.end(),
-                                 term.labels[i]);
+    const auto twice =
+        std::find(term.labels.begin() + ptrdiff_t(i) + 1, term.labels.end(), term.labels[i]);
     if (twice == term.labels.end()) continue;
     const size_t j = size_t(twice - term.labels.begin());
     if (term.x.shape()[i] != term.x.shape()[j]) {

@@ -49,7 +49,9 @@ bool is_captured() { return storage_watch() != nullptr; }
 class Generator {
  public:
   Generator(Device& device, uint64_t seed)
-      : device_(device), state_{seed, 0}, version_(value_of(device, state_)),
+      : device_(device),
+        state_{seed, 0},
+        version_(value_of(device, state_)),
         tensor_(make_tensor(version_)) {}
 
   Tensor tensor() const { return tensor_; }
@@ -65,8 +67,8 @@ class Generator {
   Tensor draw(Ints shape, int64_t count) {
     const int64_t sizes[] = {count};
     const Tensor key = tensor_.at({0}), counter = tensor_.at({1});
-    Tensor place = tensor_of(
-        Value::make(Op::IOTA, dtypes::uint64, device_, std::span<const int64_t>(sizes)));
+    Tensor place =
+        tensor_of(Value::make(Op::IOTA, dtypes::uint64, device_, std::span<const int64_t>(sizes)));
     Tensor blocks = place.add(counter).binary(Op::THREEFRY, key).reshape(shape);
     if (is_captured()) {
       tensor_.at({1}).update(Op::ADD, count);
@@ -92,8 +94,8 @@ class Generator {
   static Tensor make_tensor(Ref<Value> version) { return tensor_of(std::move(version)); }
 
   Tensor from_numbers(const State& state) const {
-    return tensor_of(Value::make_filled(dtypes::uint64, device_, {2},
-                                        value_of(device_, state)->buffer()));
+    return tensor_of(
+        Value::make_filled(dtypes::uint64, device_, {2}, value_of(device_, state)->buffer()));
   }
 
   void publish(const State& state) {
@@ -167,9 +169,9 @@ Tensor Tensor::get_rng_state(std::string_view device) {
 
 void Tensor::set_rng_state(const Tensor& state, std::string_view device_name) {
   if (state.dtype() != dtypes::uint64 || state.numel() != 2 || state.ndim() != 1) {
-    throw ShapeError(fmt::format(
-        "[set_rng_state] {} of {} is no state; it is (2) of uint64, from get_rng_state",
-        text_of_shape(state.shape()), state.dtype().name()));
+    throw ShapeError(
+        fmt::format("[set_rng_state] {} of {} is no state; it is (2) of uint64, from get_rng_state",
+                    text_of_shape(state.shape()), state.dtype().name()));
   }
   Device& device = find_device(device_name);
   if (is_captured()) {

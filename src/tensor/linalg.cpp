@@ -24,7 +24,8 @@ namespace {
 
 Tensor as_matrix(const char* what, const Tensor& x) {
   if (x.ndim() < 2) {
-    throw ShapeError(fmt::format("[{}] a matrix is needed, not {}", what, text_of_shape(x.shape())));
+    throw ShapeError(
+        fmt::format("[{}] a matrix is needed, not {}", what, text_of_shape(x.shape())));
   }
   return x.dtype() == dtypes::float64 ? x : x.cast(dtypes::float32);
 }
@@ -121,8 +122,9 @@ Paired rotated(const Paired& p, int64_t m) {
 Paired next_round(const Paired& p) {
   const int64_t h = columns_of(p.left);
   if (h == 1) return p;
-  return {Tensor::cat({columns(p.left, 0, 1), columns(p.right, 0, 1), columns(p.left, 1, h - 1)}, -1),
-          Tensor::cat({columns(p.right, 1, h), columns(p.left, h - 1, h)}, -1)};
+  return {
+      Tensor::cat({columns(p.left, 0, 1), columns(p.right, 0, 1), columns(p.left, 1, h - 1)}, -1),
+      Tensor::cat({columns(p.right, 1, h), columns(p.left, h - 1, h)}, -1)};
 }
 
 // Rounds that meet every pair once are a sweep; convergence is quadratic.
@@ -137,7 +139,8 @@ Tensor descending_order(const Tensor& s) {
   Device& device = device_of(s);
   const Tensor mine = s.unsqueeze(-1), other = s.unsqueeze(-2);
   const Tensor row = positions(device, n, 0, 2), column = positions(device, n, 1, 2);
-  const Tensor is_tied = mine.binary(Op::CMPEQ, other).binary(Op::AND, column.binary(Op::CMPLT, row));
+  const Tensor is_tied =
+      mine.binary(Op::CMPEQ, other).binary(Op::AND, column.binary(Op::CMPLT, row));
   const Tensor comes_first = mine.binary(Op::CMPLT, other).binary(Op::OR, is_tied);
   const Tensor rank = comes_first.cast(dtypes::int32).sum(std::vector<int64_t>{-1}, true);
   return rank.binary(Op::CMPEQ, column).cast(s.dtype());

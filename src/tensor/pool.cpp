@@ -28,8 +28,8 @@ using PoolOptions = Tensor::PoolOptions;
 WindowAxes axes_of(const char* what, const Tensor& x, const PoolOptions& options) {
   const size_t count = options.kernel_size.size();
   if (count == 0 || x.view().rank() < count) {
-    throw ShapeError(fmt::format("[{}] windows along {} axes of {}", what, count,
-                                 text_of_shape(x.shape())));
+    throw ShapeError(
+        fmt::format("[{}] windows along {} axes of {}", what, count, text_of_shape(x.shape())));
   }
   const auto stride = options.stride.empty() ? options.kernel_size
                                              : per_axis(what, "stride", options.stride, count);

@@ -101,7 +101,8 @@ Tensor Tensor::randn(Ints shape, DType dtype, std::string_view device_name) {
 Tensor Tensor::randint(Ints shape, int64_t low, int64_t high, DType dtype,
                        std::string_view device) {
   if (low >= high) {
-    throw ShapeError(fmt::format("[randint] no integers from {} to {}; low is below high", low, high));
+    throw ShapeError(
+        fmt::format("[randint] no integers from {} to {}; low is below high", low, high));
   }
   if (!dtype.is_int()) {
     throw DTypeError(fmt::format("[randint] {} is no dtype of integers", dtype.name()));

@@ -120,7 +120,8 @@ Sizes solve_sizes(std::string_view formula, const Side& left, Ints shape,
         open = int64_t(sizes.size());
         sizes.push_back(-1);
       } else {
-        refuse(formula, fmt::format("the sizes of '{}' and another of its axis are not given", name));
+        refuse(formula,
+               fmt::format("the sizes of '{}' and another of its axis are not given", name));
       }
     }
     if (open >= 0 && known > 0 && shape[i] % known == 0) {
@@ -128,7 +129,8 @@ Sizes solve_sizes(std::string_view formula, const Side& left, Ints shape,
       known = shape[i];
     }
     if (known != shape[i]) {
-      refuse(formula, fmt::format("axis {} of {} is not of the sizes given", i, text_of_shape(shape)));
+      refuse(formula,
+             fmt::format("axis {} of {} is not of the sizes given", i, text_of_shape(shape)));
     }
   }
   return sizes;

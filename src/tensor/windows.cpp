@@ -16,8 +16,8 @@
 
 namespace weft {
 
-std::vector<int64_t> per_axis(const char* what, const char* option, const std::vector<int64_t>& list,
-                              size_t count) {
+std::vector<int64_t> per_axis(const char* what, const char* option,
+                              const std::vector<int64_t>& list, size_t count) {
   if (list.size() == count) return list;
   if (list.size() == 1) return std::vector<int64_t>(count, list[0]);
   throw ShapeError(fmt::format("[{}] {} of ({}); it has 1 or {} numbers", what, option,
@@ -47,8 +47,9 @@ void count_windows(const char* what, WindowAxes& axes, bool ceil_mode) {
     }
     const int64_t whole = axis.before + axis.size + axis.after, left = whole - axis.extent();
     if (left < 0) {
-      throw ShapeError(fmt::format("[{}] a kernel that reaches over {} elements of {}, with padding",
-                                   what, axis.extent(), whole));
+      throw ShapeError(
+          fmt::format("[{}] a kernel that reaches over {} elements of {}, with padding", what,
+                      axis.extent(), whole));
     }
     axis.outputs = left / axis.stride + 1;
     if (!ceil_mode || left % axis.stride == 0) continue;

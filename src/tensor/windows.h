@@ -21,11 +21,12 @@ struct WindowAxis {
 using WindowAxes = std::vector<WindowAxis>;
 
 // What an option says of every one of `count` axes: a list of one number, or of one per axis.
-std::vector<int64_t> per_axis(const char* what, const char* option, const std::vector<int64_t>& list,
-                              size_t count);
+std::vector<int64_t> per_axis(const char* what, const char* option,
+                              const std::vector<int64_t>& list, size_t count);
 // Elements before and after every axis: padding as PoolOptions have it.
 std::vector<std::pair<int64_t, int64_t>> per_side(const char* what,
-                                                  const std::vector<int64_t>& padding, size_t count);
+                                                  const std::vector<int64_t>& padding,
+                                                  size_t count);
 
 // Works out `outputs`, and with ceil_mode makes `after` as large as they need. Throws ShapeError
 // where there is none.
