@@ -338,7 +338,6 @@ class Tensor {
   Tensor flatten(int64_t start = 0, int64_t end = -1) const;
   Tensor squeeze(std::optional<int64_t> axis = {}) const;
   Tensor unsqueeze(int64_t axis) const;
-  Tensor detach() const;
 
   // ---- new values
   Tensor pad(Pairs before_after, Number value = 0.0) const;  // a negative number takes away
@@ -363,6 +362,30 @@ class Tensor {
   void set(std::initializer_list<Index> index, Number value) { at(index).assign(value); }
   Tensor& update(Op op, const Tensor& y);  // this = this op y, in this dtype and shape
   Tensor& update(Op op, Number y);
+
+  // ---- gradients: of floats, by reverse mode; each use counts with the values that it read
+  // Whether gradients are collected: asked for, or computed from such tensors. What they read is
+  // then kept when values are computed.
+  bool requires_grad() const;
+  Tensor& set_requires_grad(bool required = true);
+  // The same memory, seen without a gradient: by reads through it none passes, and a write leaves
+  // the gradient of what it overwrites as it was.
+  Tensor detach() const;
+  // Adds the gradient of this, of one element or weighted by `gradient`, to grad() of every tensor
+  // that it was computed from and that requires one.
+  void backward(const std::optional<Tensor>& gradient = {}) const;
+  // By each of the targets, which may be any tensors that this was computed from: a tensor that
+  // requires gradients counts as it was made, another as it is now, wherever it was used. The
+  // results can be differentiated again.
+  std::vector<Tensor> gradient(std::span<const Tensor> targets,
+                               const std::optional<Tensor>& gradient = {}) const;
+  std::vector<Tensor> gradient(std::initializer_list<Tensor> targets) const {
+    return gradient(std::span(targets.begin(), targets.size()));
+  }
+  // What backward() collected; none before it.
+  std::optional<Tensor> grad() const;
+  void set_grad(const std::optional<Tensor>& grad);
+  Tensor contiguous_backward() const;  // itself; its gradient is put in memory of its own
 
   // ---- values
   // Computes them. As an assignment it may change the handle: threads that realise and use one at
@@ -392,10 +415,15 @@ class Tensor {
   Tensor snapshot() const;
   Tensor(Ref<Storage> storage, View view) : storage_(std::move(storage)), view_(std::move(view)) {}
   const Ref<Storage>& storage() const { return storage_; }
+  bool is_detached() const { return is_detached_; }
 
  private:
+  // Another view of the same memory.
+  Tensor viewed(View view) const;
+
   Ref<Storage> storage_;
   View view_;
+  bool is_detached_ = false;
 };
 
 Tensor operator+(const Tensor& x, const Tensor& y);

@@ -6,6 +6,7 @@
 #include "weft/device.h"            // IWYU pragma: export
 #include "weft/dtype.h"             // IWYU pragma: export
 #include "weft/error.h"             // IWYU pragma: export
+#include "weft/gradient.h"          // IWYU pragma: export
 #include "weft/jit.h"               // IWYU pragma: export
 #include "weft/scheduled_kernel.h"  // IWYU pragma: export
 #include "weft/tensor.h"            // IWYU pragma: export

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
@@ -63,13 +64,16 @@ TensorClass bind_tensor(nb::module_& m) {
   TensorClass c(m, "Tensor", nb::sig("class Tensor(_TensorCasts)"), kDoc);
   c.def(
        "__init__",
-       [](Tensor* self, nb::handle data, nb::handle dtype,
-          const std::optional<std::string>& device) {
-         new (self) Tensor(tensor_of_data(data, optional_dtype_of(dtype), device_of(device)));
+       [](Tensor* self, nb::handle data, nb::handle dtype, const std::optional<std::string>& device,
+          bool requires_grad) {
+         Tensor made = tensor_of_data(data, optional_dtype_of(dtype), device_of(device));
+         if (requires_grad) made.set_requires_grad();
+         new (self) Tensor(std::move(made));
        },
        nb::arg("data"), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
+       nb::arg("requires_grad") = false,
        nb::sig("def __init__(self, data: typing.Any, dtype: " WEFT_DTYPE
-               " = None, device: str | None = None) -> None"))
+               " = None, device: str | None = None, requires_grad: bool = False) -> None"))
       .def_prop_ro(
           "shape", [](const Tensor& t) { return tuple_of_ints(t.shape()); },
           nb::sig("def shape(self) -> tuple[int, ...]"), "The size of every axis.")

@@ -227,7 +227,13 @@ element by element. -1 keeps a size.
            nb::sig("def squeeze(self, dim: int | None = None) -> Tensor"),
            "Without axes of size 1, or without this one if its size is 1: a view.")
       .def("unsqueeze", &Tensor::unsqueeze, nb::arg("dim"), "A new axis of size 1: a view.")
-      .def("detach", &Tensor::detach, "The same memory, without a gradient.");
+      .def("detach", &Tensor::detach,
+           R"(The same memory, seen without a gradient: by reads through it none passes.
+
+>>> x = Tensor([3.0], requires_grad=True)
+>>> (x * x.detach()).backward().gradient(x)[0].tolist()
+[3.0]
+)");
 }
 
 }  // namespace

@@ -92,6 +92,7 @@ into that of the left one.)");
   bind_tensor_reduce(tensor);
   bind_tensor_movement(tensor);
   bind_tensor_index(tensor);
+  bind_tensor_gradient(m, tensor);
   bind_tensor_values(m, tensor);
   bind_dlpack(m, tensor);
   bind_jit(m);

@@ -84,6 +84,7 @@ void bind_tensor_reduce(TensorClass& c);
 void bind_tensor_order(TensorClass& c);
 void bind_tensor_loss(TensorClass& c);
 void bind_tensor_movement(TensorClass& c);
+void bind_tensor_gradient(nb::module_& m, TensorClass& c);
 void bind_tensor_index(TensorClass& c);
 void bind_tensor_values(nb::module_& m, TensorClass& c);
 void bind_dlpack(nb::module_& m, TensorClass& c);

@@ -11,8 +11,9 @@
 `counters` says what was run, and `weft.ir` is the compiler's inside.
 """
 
-from weft import dtypes, errors, ir
+from weft import dtypes, errors, ir, nn
 from weft._core import Tensor, counters, from_dlpack, set_beam
+from weft._grad import enable_grad, no_grad
 from weft._jit import jit
 from weft.errors import IndexError as IndexError  # not in __all__: `import *` must not hide Python's
 from weft.errors import (
@@ -20,12 +21,15 @@ from weft.errors import (
     DeviceError,
     DTypeError,
     Error,
+    FileFormatError,
     InternalError,
     JitError,
     ParseError,
     RewriteLoopError,
     ShapeError,
     SpecError,
+    StateDictError,
+    UnsafeFileError,
 )
 
 __version__ = "0.1.0"
@@ -35,18 +39,24 @@ __all__ = [
     "DTypeError",
     "DeviceError",
     "Error",
+    "FileFormatError",
     "InternalError",
     "JitError",
     "ParseError",
     "RewriteLoopError",
     "ShapeError",
     "SpecError",
+    "StateDictError",
     "Tensor",
+    "UnsafeFileError",
     "counters",
     "dtypes",
+    "enable_grad",
     "errors",
     "from_dlpack",
     "ir",
     "jit",
+    "nn",
+    "no_grad",
     "set_beam",
 ]

@@ -41,6 +41,20 @@ class ParseError(Error, ValueError):
     """A text is no graph."""
 
 
+class FileFormatError(Error, ValueError):
+    """A file is not what its format says, or holds what weft does not read."""
+
+
+class UnsafeFileError(FileFormatError):
+    """A file asks for code to be run: nothing of it was."""
+
+
+class StateDictError(Error, KeyError):
+    """A state dict does not have the names of the model."""
+
+    __str__ = Exception.__str__  # KeyError shows its text in quotes
+
+
 class SpecError(Error, ValueError):
     """A graph breaks the rules of its stage; `node` is the first that does, where it is known."""
 

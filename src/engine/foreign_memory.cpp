@@ -10,6 +10,7 @@
 #include <mutex>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -60,13 +61,15 @@ ForeignPlace import_foreign(Device& device, DType dtype, void* first, int64_t co
   std::byte* const end = start + bytes;
   // The memory first: what is let go is let go without the lock.
   Ref<Buffer> buffer = Buffer::borrow(device, first, bytes, std::move(lender));
-  Ref<Storage> known;
+  std::vector<Ref<Storage>> held;  // and these
+  std::vector<Ref<Buffer>> content;
   Ranges& all = ranges();
   const std::lock_guard lock(all.mutex);
-  for (auto at = all.by_start.begin(); count > 0 && at != all.by_start.end();) {
+  auto at = all.by_start.upper_bound(start);
+  if (at != all.by_start.begin()) --at;  // the last one that begins before may reach up to here
+  while (count > 0 && at != all.by_start.end() && at->first < end) {
     const auto [known_start, range] = *at;
-    const bool overlaps = known_start < end && start < range.end;
-    if (!overlaps) {
+    if (range.end <= start) {
       ++at;
       continue;
     }
@@ -74,7 +77,12 @@ ForeignPlace import_foreign(Device& device, DType dtype, void* first, int64_t co
       at = all.by_start.erase(at);
       continue;
     }
-    known = Ref<Storage>::adopt(range.storage);
+    const Ref<Storage>& known = held.emplace_back(Ref<Storage>::adopt(range.storage));
+    const Ref<Buffer>& memory = content.emplace_back(known->memory());
+    if (!memory || memory->memory() != known_start) {  // a write went elsewhere: it has left this
+      at = all.by_start.erase(at);
+      continue;
+    }
     const ptrdiff_t before = start - known_start;
     const bool fits = before >= 0 && end <= range.end && known->dtype() == dtype &&
                       &known->device() == &device && before % dtype.item_bytes() == 0;
@@ -83,7 +91,7 @@ ForeignPlace import_foreign(Device& device, DType dtype, void* first, int64_t co
           "[from_dlpack] the memory overlaps that of a tensor that was imported before, as other "
           "elements: import the whole of it first, as one dtype");
     }
-    return {std::move(known), before / dtype.item_bytes()};
+    return {known, before / dtype.item_bytes()};
   }
   const int64_t shape[] = {count};
   Ref<Storage> storage = Storage::make(

@@ -21,9 +21,9 @@ struct ForeignPlace {
 };
 
 // The place of the first of `count` elements that lie at `first`, in the process, for a device
-// whose memory is there. Memory that lies within that of an earlier import, whose storage lives, is
-// that storage: `lender` is let go. Throws DeviceError when it lies there in part, or between
-// elements.
+// whose memory is there. Memory that lies within that of an earlier import, whose storage lives and
+// has its content there, is that storage: `lender` is let go. Throws DeviceError when it lies there
+// in part, or between elements.
 ForeignPlace import_foreign(Device& device, DType dtype, void* first, int64_t count,
                             std::unique_ptr<Buffer::Lender> lender);
 

@@ -38,7 +38,7 @@ struct Overtaken {};
 // The filled Value that this one is another shape of; null when there is none.
 const Value* value_at_hand(const Value& value) {
   const Value* of = &value;
-  while (!of->is_filled() && (of->is(Op::RESHAPE) || of->is(Op::DETACH))) {
+  while (!of->is_filled() && kSameElements.has(of->op())) {
     of = of->sources()[0].get();
   }
   return of->is_filled() && !of->buffer()->is_seen_outside() ? of : nullptr;

@@ -121,7 +121,7 @@ namespace {
 Ref<Buffer> memory_at_hand(const Value& value) {
   if (value.numel() == 0) return Buffer::make(value.device(), 0);
   const Value* of = &value;
-  while (!of->is_filled() && (of->is(Op::RESHAPE) || of->is(Op::DETACH))) {
+  while (!of->is_filled() && kSameElements.has(of->op())) {
     of = of->sources()[0].get();
   }
   if (!of->is_filled() || of->buffer()->is_seen_outside()) return {};

@@ -170,7 +170,7 @@ Tensor Tensor::bitcast(DType dtype) const {
   }
   View view = view_;
   view.dtype = dtype;
-  return {storage_, std::move(view)};
+  return viewed(std::move(view));
 }
 
 Tensor Tensor::add(const Tensor& y) const { return binary(Op::ADD, y); }

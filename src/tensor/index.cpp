@@ -100,7 +100,7 @@ Tensor Tensor::at(Indices index) const {
       indexer.skip(view_.rank() - used);
     }
   }
-  return {storage_, indexer.finish()};
+  return viewed(indexer.finish());
 }
 
 }  // namespace weft

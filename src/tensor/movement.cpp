@@ -67,7 +67,7 @@ Tensor Tensor::reshape(Ints asked) const {
     throw ShapeError(fmt::format("[reshape] cannot view {} as {}: {} elements against {}",
                                  text_of_shape(shape()), text_of_shape(to), numel(), count));
   }
-  if (std::optional<View> view = reshape_view(view_, to)) return {storage_, *std::move(view)};
+  if (std::optional<View> view = reshape_view(view_, to)) return viewed(*std::move(view));
   return tensor_of(reshaped(read(*this), to));
 }
 
@@ -83,7 +83,7 @@ Tensor Tensor::permute(Ints order) const {
     view.shape[i] = view_.shape[size_t(axes[i])];
     view.strides[i] = view_.strides[size_t(axes[i])];
   }
-  return {storage_, std::move(view)};
+  return viewed(std::move(view));
 }
 
 Tensor Tensor::transpose(int64_t a, int64_t b) const {
@@ -91,7 +91,7 @@ Tensor Tensor::transpose(int64_t a, int64_t b) const {
   View view = view_;
   std::swap(view.shape[i], view.shape[j]);
   std::swap(view.strides[i], view.strides[j]);
-  return {storage_, std::move(view)};
+  return viewed(std::move(view));
 }
 
 Tensor Tensor::flip(Ints axes) const {
@@ -101,7 +101,7 @@ Tensor Tensor::flip(Ints axes) const {
     if (view.shape[i] > 0) view.offset += (view.shape[i] - 1) * view.strides[i];
     view.strides[i] = -view.strides[i];
   }
-  return {storage_, std::move(view)};
+  return viewed(std::move(view));
 }
 
 Tensor Tensor::expand(Ints to) const {
@@ -123,7 +123,7 @@ Tensor Tensor::expand(Ints to) const {
     }
   }
   checked_numel("expand", view.shape);
-  return {storage_, std::move(view)};
+  return viewed(std::move(view));
 }
 
 Tensor Tensor::shrink(Pairs begin_end) const {
@@ -141,7 +141,7 @@ Tensor Tensor::shrink(Pairs begin_end) const {
     view.shape[i] = end - begin;
     view.offset += begin * view.strides[i];
   }
-  return {storage_, std::move(view)};
+  return viewed(std::move(view));
 }
 
 Tensor Tensor::unfold(int64_t axis, int64_t size, int64_t step) const {
@@ -157,7 +157,7 @@ Tensor Tensor::unfold(int64_t axis, int64_t size, int64_t step) const {
   view.shape.push_back(size);
   view.strides.push_back(view_.strides[i]);
   checked_numel("unfold", view.shape);
-  return {storage_, std::move(view)};
+  return viewed(std::move(view));
 }
 
 Tensor Tensor::diagonal(int64_t offset, int64_t axis1, int64_t axis2) const {
@@ -177,7 +177,7 @@ Tensor Tensor::diagonal(int64_t offset, int64_t axis1, int64_t axis2) const {
   if (size > 0) view.offset += offset < 0 ? -offset * view_.strides[a] : offset * view_.strides[b];
   view.shape.push_back(size);
   view.strides.push_back(view_.strides[a] + view_.strides[b]);
-  return {storage_, std::move(view)};
+  return viewed(std::move(view));
 }
 
 Tensor Tensor::as_strided(Ints to, Ints strides, int64_t offset) const {
@@ -202,7 +202,7 @@ Tensor Tensor::as_strided(Ints to, Ints strides, int64_t offset) const {
   for (size_t i = 0; i < to.size(); i++) {
     if (to[i] <= 1 || count == 0) view.strides[i] = 1;  // no step is taken
   }
-  return {storage_, std::move(view)};
+  return viewed(std::move(view));
 }
 
 Tensor Tensor::flatten(int64_t start, int64_t end) const {
@@ -231,7 +231,7 @@ Tensor Tensor::squeeze(std::optional<int64_t> axis) const {
     view.shape.push_back(view_.shape[i]);
     view.strides.push_back(view_.strides[i]);
   }
-  return {storage_, std::move(view)};
+  return viewed(std::move(view));
 }
 
 Tensor Tensor::unsqueeze(int64_t axis) const {
@@ -239,7 +239,7 @@ Tensor Tensor::unsqueeze(int64_t axis) const {
   View view = view_;
   view.shape.insert(at, 1);
   view.strides.insert(at, at < view_.rank() ? view_.strides[at] * view_.shape[at] : 1);
-  return {storage_, std::move(view)};
+  return viewed(std::move(view));
 }
 
 }  // namespace weft

@@ -31,7 +31,10 @@
 
 namespace weft {
 
-Ref<Value> read(const Tensor& x) { return x.storage()->read(x.view()); }
+Ref<Value> read(const Tensor& x) {
+  return x.storage()->read(x.view(),
+                           x.is_detached() ? Storage::Tie::kDetached : Storage::Tie::kAttached);
+}
 
 Tensor tensor_of(Ref<Value> value) {
   View view = contiguous_view(value->dtype(), value->shape());

@@ -173,6 +173,12 @@ Tensor Tensor::from_bytes(std::span<const std::byte> bytes, Ints shape, DType dt
 // ----------------------------------------------------------------------------------- what it is
 
 std::string Tensor::device() const { return device_of(*this).name(); }
+Tensor Tensor::viewed(View view) const {
+  Tensor result(storage_, std::move(view));
+  result.is_detached_ = is_detached_;
+  return result;
+}
+
 bool Tensor::is_contiguous() const { return weft::is_contiguous(view_); }
 bool Tensor::is_realized() const { return storage_->is_realized(); }
 
@@ -180,7 +186,6 @@ bool Tensor::is_realized() const { return storage_->is_realized(); }
 
 Tensor Tensor::clone() const { return tensor_of(read(*this)); }
 Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
-Tensor Tensor::detach() const { return *this; }
 
 // ---------------------------------------------------------------------------------------- values
 
@@ -191,7 +196,7 @@ Hull extent_of(const Tensor& x) { return x.numel() == 0 ? Hull{0, 0} : hull_of(x
 
 // A part of a storage that nobody else sees: its other elements need no values.
 bool is_lone_part(const Tensor& x) {
-  if (x.storage()->owners() != 1) return false;
+  if (x.storage()->owners() != 1 || x.storage()->leaf_number() != 0) return false;
   const Hull hull = extent_of(x);
   return hull.hi - hull.lo < x.storage()->numel() && !x.storage()->is_realized();
 }

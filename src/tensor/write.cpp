@@ -12,6 +12,7 @@
 #include "value/storage.h"
 #include "value/value.h"
 #include "value/view.h"
+#include "weft/gradient.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -39,6 +40,7 @@ void write(const Tensor& target, Ref<Value> value) {
   value = as_operand(std::move(value), target.shape());
   keep_bound(*target.storage());  // before the write: what fails has changed nothing
   WriteThrough through(*target.storage());
+  const GradMode mode(gradients_are_on() && !target.is_detached());
   target.storage()->write(target.view(), std::move(value));
   through.finish();
 }
@@ -57,6 +59,7 @@ Tensor& Tensor::assign(Number value) {
   const Ref<Value> constant = constant_value("assign", device_of(*this), dtype(), value);
   keep_bound(*storage_);
   WriteThrough through(*storage_);
+  const GradMode mode(gradients_are_on() && !is_detached_);
   storage_->write(without_expanded_axes(view_), constant);
   through.finish();
   return *this;

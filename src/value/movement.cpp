@@ -61,4 +61,9 @@ Ref<Value> bits_as(Ref<Value> x, DType dtype) {
   return Value::make(Op::BITCAST, dtype, device, shape, {}, std::move(x));
 }
 
+Ref<Value> detached(Ref<Value> x) {
+  const Sizes shape(x->shape());
+  return move_once(Op::DETACH, std::move(x), shape);
+}
+
 }  // namespace weft

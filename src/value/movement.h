@@ -19,5 +19,7 @@ Ref<Value> reshaped(Ref<Value> x, Ints shape);
 // Axes of size 1 repeated; axes are added in front.
 Ref<Value> broadcast(Ref<Value> x, Ints shape);
 Ref<Value> bits_as(Ref<Value> x, DType dtype);
+// The same value: no gradient passes.
+Ref<Value> detached(Ref<Value> x);
 
 }  // namespace weft

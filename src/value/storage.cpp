@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 #include <utility>
 
 #include "base/ref.h"
@@ -14,6 +15,7 @@
 #include "value/movement.h"
 #include "value/pending_stores.h"
 #include "value/storage_watch.h"
+#include "value/tape.h"
 #include "value/value.h"
 #include "value/view.h"
 #include "weft/view.h"
@@ -25,7 +27,27 @@ std::mutex& graph_mutex() {
   return mutex;
 }
 
+namespace {
+
+// Storages by their numbers on the tape, under the lock of the graph.
+std::unordered_map<int64_t, Storage*>& leaves() {
+  static auto* const map = new std::unordered_map<int64_t, Storage*>;
+  return *map;
+}
+
+// A version of one Storage alone: gradients by a copy are not those by the original.
+Ref<Value> as_version(Ref<Value> value) {
+  if (!value->is_tracked() || (value->storages() == 0 && !value->is_leaf())) return value;
+  const Sizes shape(value->shape());
+  const DType dtype = value->dtype();
+  Device& device = value->device();
+  return Value::make(Op::CONTIGUOUS_BACKWARD, dtype, device, shape, {}, std::move(value));
+}
+
+}  // namespace
+
 Ref<Storage> Storage::make(Ref<Value> version, int64_t origin) {
+  version = as_version(std::move(version));
   Ref<Storage> storage = Ref<Storage>::adopt(new Storage(std::move(version), origin));
   if (const StorageWatch* watch = storage_watch()) storage->made_under_ = watch->number();
   return storage;
@@ -42,9 +64,10 @@ Storage::Storage(Ref<Value> version, int64_t origin)
 
 Storage::~Storage() {
   if (is_foreign_) forget_foreign(*this);
-  if (was_pending_) {
+  if (was_pending_ || leaf_) {
     const std::lock_guard lock(graph_mutex());
     if (version_->pending_of_ == this) version_->pending_of_ = nullptr;
+    if (leaf_) leaves().erase(leaf_->number);
   }
   version_->remove_storage();
 }
@@ -78,23 +101,27 @@ Ref<Buffer> Storage::memory() const {
   return version_->is_filled() ? version_->buffer() : Ref<Buffer>();
 }
 
-Ref<Value> Storage::read(const View& view) const {
+Ref<Value> Storage::read(const View& view, Tie tie) const {
   if (StorageWatch* watch = storage_watch()) watch->touch(const_cast<Storage&>(*this));
   Ref<Value> value;
   {
     const std::lock_guard lock(graph_mutex());
-    value = read_locked(view);
+    value = read_locked(view, tie);
   }
+  if (tie == Tie::kDetached) value = detached(std::move(value));
   return bits_as(std::move(value), view.dtype);
 }
 
-Ref<Value> Storage::read_locked(const View& view) const {
+Ref<Value> Storage::read_locked(const View& view, Tie tie) const {
+  if (tie == Tie::kAttached && leaf_) return view_of(version_on_tape(), view);
   if (!pending_ || version_->is_filled() || view.numel() == 0) return view_of(version_, view);
   const PendingRead found = pending_->find(view);
   if (found.kind == PendingRead::Kind::kUntouched) return view_of(pending_->base(), view);
   if (found.kind == PendingRead::Kind::kMixed) return view_of(version_, view);
   Value& write = *found.write;
   if (write.is_filled()) return view_of(Ref(&write), view);
+  // A write that is not on the tape hides no gradient.
+  if (write.is_untaped() && write.is_tracked()) return view_of(version_, view);
   const Ref<Value>& stored = write.sources()[1];
   if (stored->shape().empty()) return broadcast(stored, view.shape);
   return view_of(stored, *found.within);
@@ -104,14 +131,17 @@ void Storage::write(const View& view, Ref<Value> value) {
   if (view.numel() == 0) return;
   if (StorageWatch* watch = storage_watch()) watch->touch(*this);
   value = bits_as(std::move(value), dtype_);
-  const bool covers_all = view.numel() == numel_ && is_dense(view);
+  bool covers_all = view.numel() == numel_ && is_dense(view);
   std::unique_ptr<PendingStores> dropped;
   Ref<Value> old;
   const std::lock_guard lock(graph_mutex());
   const Ints shape = version_->shape();
+  // Where gradients are off, that of the old content goes on to where it came from.
+  if (version_->is_tracked() && !gradients_are_on()) covers_all = false;
   if (covers_all) {
     old = value->shape().empty() ? broadcast(std::move(value), shape)
                                  : moved(value, factor_inverse(view, shape));
+    old = as_version(std::move(old));
     set_version(old);
     dropped = std::move(pending_);
     return;
@@ -124,7 +154,8 @@ void Storage::write(const View& view, Ref<Value> value) {
   Sizes numbers = view.shape;
   numbers.append(view.strides);
   numbers.push_back(view.offset);
-  old = Value::make(Op::AFTER, dtype_, *device_, shape, numbers, version_, std::move(value));
+  old =
+      Value::make(Op::AFTER, dtype_, *device_, shape, numbers, version_on_tape(), std::move(value));
   try {
     pending_->add(old);
   } catch (...) {
@@ -141,6 +172,48 @@ void Storage::set_version(Ref<Value>& version) {
   version->add_storage();
   if (version_->pending_of_ == this) version_->pending_of_ = nullptr;
   std::swap(version_, version);
+}
+
+// -------------------------------------------------------------------------------------- gradients
+
+Ref<Value> Storage::version_on_tape() const {
+  if (!leaf_ || version_->is_tracked() || !gradients_are_on()) return version_;
+  return Value::make_leaf(version_, leaf_->number);
+}
+
+int64_t Storage::leaf_number() const {
+  const std::lock_guard lock(graph_mutex());
+  return leaf_ ? leaf_->number : 0;
+}
+
+void Storage::set_leaf(bool is_leaf) {
+  static int64_t last_number = 0;
+  std::unique_ptr<Leaf> dropped;
+  const std::lock_guard lock(graph_mutex());
+  if (bool(leaf_) == is_leaf) return;
+  if (is_leaf) {
+    leaf_ = std::make_unique<Leaf>(Leaf{.number = ++last_number, .gradient = {}});
+    leaves().emplace(leaf_->number, this);
+  } else {
+    leaves().erase(leaf_->number);
+    dropped = std::move(leaf_);
+  }
+}
+
+Ref<Storage> Storage::gradient() const {
+  const std::lock_guard lock(graph_mutex());
+  return leaf_ ? leaf_->gradient : Ref<Storage>();
+}
+
+void Storage::set_gradient(Ref<Storage> gradient) {
+  const std::lock_guard lock(graph_mutex());
+  if (leaf_) std::swap(leaf_->gradient, gradient);
+}
+
+Ref<Storage> Storage::find_leaf(int64_t number) {
+  const auto at = leaves().find(number);
+  if (at == leaves().end() || !at->second->try_retain()) return {};
+  return Ref<Storage>::adopt(at->second);
 }
 
 void Storage::replace_version(Ref<Value>& version) {

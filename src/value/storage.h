@@ -43,11 +43,22 @@ class Storage {
   // Where its content lies now: nothing overwrites it while this is held. None when that is
   // nowhere.
   Ref<Buffer> memory() const;
-  // What a view sees now, in the view's dtype.
-  Ref<Value> read(const View& view) const;
+  // What a view sees now, in the view's dtype. Attached, it is a leaf of the tape where gradients
+  // are on and collected for this.
+  enum class Tie : uint8_t { kAttached, kDetached };
+  Ref<Value> read(const View& view, Tie tie = Tie::kAttached) const;
   // Writes `value`, of the view's dtype and of its shape or a scalar, through the view. Without
   // elements nothing happens. Where the view touches an element twice the last one stays.
   void write(const View& view, Ref<Value> value);
+
+  // Gradients are collected for it. Its number names it on the tape; 0: it is no leaf.
+  int64_t leaf_number() const;
+  void set_leaf(bool is_leaf);
+  // What was collected, laid out as this. None at first.
+  Ref<Storage> gradient() const;
+  void set_gradient(Ref<Storage> gradient);
+  // The Storage with this number, if it lives; the lock is held.
+  static Ref<Storage> find_leaf(int64_t number);
 
   // For foreign memory: forget_foreign is called when it dies.
   void set_foreign() { is_foreign_ = true; }
@@ -74,7 +85,14 @@ class Storage {
   Storage(Ref<Value> version, int64_t origin);
   ~Storage();
 
-  Ref<Value> read_locked(const View& view) const;
+  struct Leaf {
+    int64_t number;
+    Ref<Storage> gradient;
+  };
+
+  Ref<Value> read_locked(const View& view, Tie tie) const;
+  // The version, as a leaf where it is one.
+  Ref<Value> version_on_tape() const;
   void set_version(Ref<Value>& version);
 
   std::atomic<uint32_t> owners_ = 1;
@@ -88,6 +106,7 @@ class Storage {
   Device* device_;
   Ref<Value> version_;
   std::unique_ptr<PendingStores> pending_;  // ends at version_
+  std::unique_ptr<Leaf> leaf_;
 };
 
 void retain(Storage* storage) noexcept;

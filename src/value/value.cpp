@@ -2,10 +2,12 @@
 #include "value/value.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <mutex>
 #include <new>
 #include <span>
 #include <utility>
@@ -18,6 +20,7 @@
 #include "ir/op.h"
 #include "runtime/buffer.h"
 #include "runtime/device.h"
+#include "value/tape.h"
 #include "weft/view.h"
 
 namespace weft {
@@ -63,8 +66,20 @@ Ref<Value> Value::make(Op op, DType dtype, Device& device, Ints shape, Ints numb
   value->sources_[0] = std::move(a);
   value->sources_[1] = std::move(b);
   value->sources_[2] = std::move(c);
+  value->flags_ = flags_of(*value);
   pending_count.fetch_add(1, std::memory_order_relaxed);
   return Ref<Value>::adopt(value);
+}
+
+Ref<Value> Value::make_leaf(Ref<Value> version, int64_t number) {
+  const int64_t numbers[] = {0, number};
+  const Sizes shape(version->shape());
+  const DType dtype = version->dtype();
+  Device& device = version->device();
+  Ref<Value> leaf = make(Op::CONTIGUOUS_BACKWARD, dtype, device, shape,
+                         std::span<const int64_t>(numbers), std::move(version));
+  leaf->flags_ = kTracked;
+  return leaf;
 }
 
 Ref<Value> Value::make_filled(DType dtype, Device& device, Ints shape, Ref<Buffer> buffer) {
@@ -104,29 +119,79 @@ const Ref<Buffer>& Value::buffer() const {
 void Value::fill(Ref<Buffer> buffer, std::span<Ref<Value>, kMostSources> released) {
   if (!buffer_) pending_count.fetch_sub(1, std::memory_order_relaxed);
   generation_ = buffer->generation();
-  buffer_ = std::move(buffer);
+  if (is_tracked()) {
+    const std::lock_guard lock(tape_mutex());
+    buffer_ = std::move(buffer);
+    settle(released);
+  } else {
+    buffer_ = std::move(buffer);
+    for (size_t i = 0; i < source_count_; i++) released[i] = std::move(sources_[i]);
+    source_count_ = 0;
+  }
   set_filled();
-  for (size_t i = 0; i < source_count_; i++) released[i] = std::move(sources_[i]);
-  source_count_ = 0;
 }
 
-// An empty slot, or one or more Storages: not pinned.
+// An empty slot, or one or more Storages: not pinned. What gradients read is not either: realising
+// more would not let it go.
 void Value::add_storage() noexcept {
   const uint32_t before = state_.fetch_add(kOneStorage, std::memory_order_acq_rel);
-  if (before == kFilled) pinned_count.fetch_sub(bytes(), std::memory_order_relaxed);
+  if (before == kFilled) count_pinned(-1);
 }
 
 void Value::remove_storage() noexcept {
   const uint32_t before = state_.fetch_sub(kOneStorage, std::memory_order_acq_rel);
-  if (before == (kFilled | kOneStorage)) pinned_count.fetch_add(bytes(), std::memory_order_relaxed);
+  if (before == (kFilled | kOneStorage)) count_pinned(1);
 }
 
 void Value::set_filled() noexcept {
   const uint32_t before = state_.fetch_or(kFilled, std::memory_order_acq_rel);
-  if (before == 0) pinned_count.fetch_add(bytes(), std::memory_order_relaxed);
+  if (before == 0) count_pinned(1);
+}
+
+void Value::count_pinned(int64_t sign) const noexcept {
+  if (!is_tracked()) pinned_count.fetch_add(sign * bytes(), std::memory_order_relaxed);
 }
 
 int64_t Value::bytes() const { return int64_t(uint64_t(numel()) * uint64_t(dtype_.item_bytes())); }
+
+// --------------------------------------------------------------------------------------- the tape
+
+uint8_t Value::flags_of(const Value& value) {
+  const bool is_on = gradients_are_on();
+  uint8_t flags = is_on ? 0 : kUntaped;
+  if (!value.dtype_.is_float() || value.is(Op::DETACH)) return flags;
+  const size_t passed = is_on ? value.source_count_ : value.is(Op::AFTER) ? 1 : 0;
+  for (size_t i = 0; i < passed; i++) flags |= value.sources_[i]->flags_ & kTracked;
+  return flags;
+}
+
+uint8_t Value::gradient_reads() const {
+  const auto tracks = [&](size_t i) { return sources_[i] && sources_[i]->is_tracked(); };
+  const uint8_t all = info(op_).gradient_reads;
+  if (is_untaped()) return 0;
+  if (op_ == Op::MUL) return uint8_t((tracks(1) ? kReadsS0 : 0) | (tracks(0) ? kReadsS1 : 0));
+  if (op_ == Op::FDIV && !tracks(1)) return kReadsS1;
+  if (op_ == Op::REDUCE_AXIS && Op(numbers()[0]) == Op::ADD) return 0;
+  return op_ == Op::AFTER ? 0 : all;
+}
+
+void Value::settle(std::span<Ref<Value>, kMostSources> released) {
+  const uint8_t reads = gradient_reads();
+  for (size_t i = 0; i < source_count_; i++) {
+    Ref<Value>& source = sources_[i];
+    const unsigned bit = 1U << i;
+    if (!source || (step_mask_ & bit) != 0 || (reads & bit) != 0) continue;
+    if (!source->is_tracked()) {
+      released[i] = std::move(source);
+    } else if ((source->gradient_reads() & kReadsOut) == 0) {
+      retain_step(source.get());
+      released[i] = Ref<Value>::adopt(source.get());
+      step_mask_ |= uint8_t(bit);
+    }
+  }
+}
+
+// ---------------------------------------------------------------------------------------- freeing
 
 void retain(Value* value) noexcept { value->owners_.fetch_add(1, std::memory_order_relaxed); }
 
@@ -136,18 +201,51 @@ void release(Value* value) noexcept {
   Value::free_all(value);
 }
 
-// Frees a list, and what only its members held, however deep that goes.
+void Value::retain_step(Value* value) noexcept {
+  value->steps_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Value::release_step(Value* value) noexcept {
+  if (value->steps_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  value->next_ = nullptr;
+  Value::free_all(value);
+}
+
+// A step that nobody owns: its memory goes, and what is put before `more` has no owners any more.
+void Value::drop_data(Value*& more) noexcept {
+  std::array<Ref<Value>, kMostSources> released;
+  Ref<Buffer> buffer;
+  {
+    const std::lock_guard lock(tape_mutex());
+    buffer = std::move(buffer_);
+    settle(released);
+  }
+  for (Ref<Value>& source : released) {
+    Value* value = source.detach();
+    if (value == nullptr || value->owners_.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+    value->next_ = more;
+    more = value;
+  }
+}
+
+// Frees a list, and what only its members held, however deep that goes. Each has no owners any
+// more, or, where its steps are counted down to 0, nobody at all.
 void Value::free_all(Value* first) noexcept {
   while (first != nullptr) {
     Value* value = first;
     first = value->next_;
-    if (!value->buffer_) pending_count.fetch_sub(1, std::memory_order_relaxed);
-    if (value->state_.load(std::memory_order_relaxed) == kFilled) {
-      pinned_count.fetch_sub(value->bytes(), std::memory_order_relaxed);
+    if (value->steps_.load(std::memory_order_acquire) != 0) {
+      if (!value->buffer_) pending_count.fetch_sub(1, std::memory_order_relaxed);
+      if (value->state_.load(std::memory_order_relaxed) == kFilled) value->count_pinned(-1);
+      if (value->steps_.load(std::memory_order_acquire) > 1) value->drop_data(first);
+      if (value->steps_.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
     }
     for (size_t i = 0; i < value->source_count_; i++) {
       Value* source = value->sources_[i].detach();
-      if (source->owners_.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+      if (source == nullptr) continue;
+      const bool is_step = (value->step_mask_ >> i & 1) != 0;
+      std::atomic<uint32_t>& count = is_step ? source->steps_ : source->owners_;
+      if (count.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
       source->next_ = first;
       first = source;
     }

@@ -3,6 +3,10 @@
 // It has identity: two equal operations are two Values. It holds its expression (op, sources,
 // numbers) until it is realised; then its slot names the memory that holds it, and the sources are
 // let go. Whoever holds the Value sees the memory.
+//
+// A Value that a gradient may pass is tracked: it is a step of the tape, and outlives its data.
+// Owners hold the data, that is the memory or the expression to compute it. A step whose data
+// nobody owns holds on to what its own gradient reads, and to its sources as steps.
 #pragma once
 
 #include <atomic>
@@ -36,10 +40,14 @@ class Value {
   //   REDUCE_AXIS    the op, then the axes
   //   AFTER          sizes, strides and offset of the view that is written: sources are the old
   //                  version and the value, which has the view's shape or is a scalar
+  //   CONTIGUOUS_BACKWARD  none: the same value; 1: and its gradient is made contiguous;
+  //                  0 and the number of a Storage: a leaf of the tape
   // All else has none: RESHAPE and EXPAND go to `shape`, IOTA counts to it, BUFFER is memory that
   // nobody wrote. A Value without elements becomes a BUFFER, whatever it was to be.
   static Ref<Value> make(Op op, DType dtype, Device& device, Ints shape, Ints numbers = {},
                          Ref<Value> a = {}, Ref<Value> b = {}, Ref<Value> c = {});
+  // A leaf of the tape. Gradients of `version` are those of the Storage with this number.
+  static Ref<Value> make_leaf(Ref<Value> version, int64_t number);
   // What memory holds.
   static Ref<Value> make_filled(DType dtype, Device& device, Ints shape, Ref<Buffer> buffer);
 
@@ -55,12 +63,23 @@ class Value {
   int64_t numel() const;
   View written() const;  // of an AFTER
 
+  // A gradient may be asked for: what that reads outlives being realised.
+  bool is_tracked() const { return (flags_ & kTracked) != 0; }
+  // Made where gradients are off: none passes. An AFTER passes all of it to the old version.
+  bool is_untaped() const { return (flags_ & kUntaped) != 0; }
+  // What a Storage held that gradients are collected for.
+  bool is_leaf() const { return op_ == Op::CONTIGUOUS_BACKWARD && number_count_ == 2; }
+
   // Under the lock of the graph (storage.h) or of realise, which change what follows.
-  std::span<const Ref<Value>> sources() const { return {sources_, source_count_}; }
+  // What it is computed from: nothing when it is in memory.
+  std::span<const Ref<Value>> sources() const {
+    return {sources_, is_filled() ? size_t(0) : source_count_};
+  }
   bool is_filled() const { return bool(buffer_); }
   // Throws InternalError when the memory has been overwritten since.
   const Ref<Buffer>& buffer() const;
-  // Realised: the sources go to `released`, to be freed when no lock is held.
+  // Realised: the sources that no gradient needs go to `released`, to be freed when no lock is
+  // held.
   void fill(Ref<Buffer> buffer, std::span<Ref<Value>, kMostSources> released);
 
   uint32_t owners() const { return owners_.load(std::memory_order_acquire); }
@@ -70,6 +89,7 @@ class Value {
  private:
   friend class Storage;
   friend class Closure;
+  friend class Tape;
   friend void retain(Value* value) noexcept;
   friend void release(Value* value) noexcept;
 
@@ -77,6 +97,15 @@ class Value {
   ~Value() = default;
   static Value* allocate(Op op, DType dtype, Device& device, Ints shape, Ints numbers);
   static void free_all(Value* first) noexcept;
+  static uint8_t flags_of(const Value& value);
+  static void retain_step(Value* value) noexcept;
+  static void release_step(Value* value) noexcept;
+  // The operands, and kReadsOut for itself, whose data its gradient reads (GradientRead).
+  uint8_t gradient_reads() const;
+  // The data is not to be had any more, or is in memory: keeps of the sources what a gradient
+  // needs. The lock of the tape is held.
+  void settle(std::span<Ref<Value>, kMostSources> released);
+  void drop_data(Value*& more) noexcept;
 
   // state_: whether the slot is filled, and how many Storages have this version. Both in one word,
   // so that of two threads which change them one sees what the other did.
@@ -84,12 +113,16 @@ class Value {
   void add_storage() noexcept;
   void remove_storage() noexcept;
   void set_filled() noexcept;
+  void count_pinned(int64_t sign) const noexcept;
   int64_t bytes() const;
 
   int64_t* tail() { return reinterpret_cast<int64_t*>(this + 1); }
   const int64_t* tail() const { return reinterpret_cast<const int64_t*>(this + 1); }
 
+  static constexpr uint8_t kTracked = 1, kUntaped = 2;
+
   std::atomic<uint32_t> owners_ = 1;
+  std::atomic<uint32_t> steps_ = 1;  // who holds it as a step of the tape; all owners are one
   std::atomic<uint32_t> state_ = 0;
   Device* device_;
   Ref<Value> sources_[kMostSources];
@@ -104,7 +137,12 @@ class Value {
   uint16_t rank_, number_count_;
   Op op_;
   uint8_t source_count_ = 0;
+  uint8_t flags_ = 0;
+  uint8_t step_mask_ = 0;  // sources that are held as steps alone
 };
+
+// Values of these have the elements of their source, in its order.
+inline constexpr OpSet kSameElements = {Op::RESHAPE, Op::DETACH, Op::CONTIGUOUS_BACKWARD};
 
 // Live Values that are not realised, in the process.
 int64_t pending_values();

@@ -132,6 +132,16 @@ def test_read_only_memory_is_not_written() -> None:
     assert t.tolist() == [9, 1, 2] and a.tolist() == [0, 1, 2]
 
 
+def test_memory_that_a_write_has_left_is_imported_anew() -> None:
+    array = np.ones(3, np.float32)
+    array.flags.writeable = False
+    t = from_dlpack(array)
+    t += 1
+    lazy = from_dlpack(array)
+    t.realize()
+    assert (lazy.tolist(), from_dlpack(array).tolist(), t.tolist()) == ([1] * 3, [1] * 3, [2] * 3)
+
+
 def test_the_owner_is_told_once_when_the_last_user_is_gone() -> None:
     class Owned(np.ndarray):
         pass

@@ -1,0 +1,285 @@
+"""Checkpoints of PyTorch: a pickle of everything but the elements, which lie beside it in storages. Files
+are zip archives, or in the form before PyTorch 1.6: pickles one after the other, then the storages."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zipfile
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn, Optional
+
+from weft import dtypes
+from weft._core import DType, Tensor
+from weft.errors import FileFormatError
+from weft.nn._memory import LARGEST, MOST_AXES, Bytes, Path, map_file, tensor_of_bytes
+from weft.nn._pickle import Function, Pickle
+
+_DTYPES = {
+    "float64": dtypes.float64, "float32": dtypes.float32, "float16": dtypes.float16, "bfloat16": dtypes.bfloat16,
+    "int64": dtypes.int64, "int32": dtypes.int32, "int16": dtypes.int16, "int8": dtypes.int8, "uint8": dtypes.uint8,
+    "uint16": dtypes.uint16, "uint32": dtypes.uint32, "uint64": dtypes.uint64, "bool": dtypes.bool,
+    "float8_e4m3fn": dtypes.float8_e4m3, "float8_e5m2": dtypes.float8_e5m2,
+}
+_STORAGES = {
+    "Double": "float64", "Float": "float32", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64",
+    "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8", "Bool": "bool",
+}
+_OLD_MAGIC = 0x1950A86A20F9469CFC6C
+_OLD_PROTOCOL = 1001
+
+
+class _StorageKind(NamedTuple):
+    dtype: Optional[DType]  # None: of bytes
+
+
+class _Storage:
+    """The bytes of one storage, and the flat tensors on them."""
+
+    __slots__ = ("data", "dtype", "tensors")
+
+    def __init__(self, dtype: DType | None, data: Bytes | None) -> None:
+        self.dtype = dtype
+        self.data = data  # None: they are read later
+        self.tensors: dict[DType, Tensor] = {}
+
+
+class _File:
+    def __init__(self, path: Path, device: str | None) -> None:
+        self.where = f"[torch_load] {os.fspath(path)}"
+        self.data = map_file(path)
+        self.device = device
+        self.storages: dict[str, _Storage] = {}
+        self.names = self.known_names()
+
+    def fail(self, text: str) -> NoReturn:
+        raise FileFormatError(f"{self.where}: {text}")
+
+    def known_names(self) -> dict[str, Any]:
+        """All that a checkpoint may name."""
+        names: dict[str, Any] = {
+            "collections.OrderedDict": Function(_ordered_dict),
+            "torch._utils._rebuild_tensor": Function(self.tensor),
+            "torch._utils._rebuild_tensor_v2": Function(lambda *a: self.tensor(*a[:4])),
+            "torch._utils._rebuild_tensor_v3": Function(self.tensor_of_dtype),
+            "torch._utils._rebuild_parameter": Function(lambda data, *_: data),
+            "torch._utils._rebuild_parameter_with_state": Function(lambda data, *_: data),
+            "torch._tensor._rebuild_from_type_v2": Function(_tensor_of_type),
+            "_codecs.encode": Function(_latin_bytes),  # how old pickles write bytes
+            "torch.Tensor": "torch.Tensor",
+            "torch.nn.parameter.Parameter": "torch.nn.parameter.Parameter",
+            "torch.Size": Function(tuple),
+            "torch.device": Function(lambda *a: ":".join(map(str, a))),
+            "torch.storage.UntypedStorage": _StorageKind(None),
+            "torch.UntypedStorage": _StorageKind(None),
+        }
+        for module in ("__builtin__", "builtins"):
+            names[f"{module}.set"] = Function(_plain_set)
+            names[f"{module}.bytearray"] = Function(_byte_array)
+        for storage, dtype in _STORAGES.items():
+            names[f"torch.{storage}Storage"] = _StorageKind(_DTYPES[dtype])
+        for name, kind in _DTYPES.items():
+            names[f"torch.{name}"] = kind
+        return names
+
+    def pickle(self, data: bytes, at: int = 0, storage: Callable[[Any], _Storage] | None = None) -> tuple[Any, int]:
+        machine = Pickle(data, at, self.names, storage or self.no_storage, self.where)
+        return machine.load(), machine.at
+
+    def no_storage(self, _: Any) -> NoReturn:
+        self.fail("a storage where there is none")
+
+    # ---- tensors
+
+    def tensor(self, storage: Any, offset: Any, size: Any, stride: Any, dtype: Any = None) -> Tensor | None:
+        """The one that a _rebuild function of PyTorch would make; None before its storage is read."""
+        if type(storage) is not _Storage:
+            self.fail("a tensor without a storage")
+        if dtype is not None and not isinstance(dtype, DType):
+            self.fail(f"a dtype that is a {type(dtype).__name__}")
+        kind = dtype or storage.dtype
+        if kind is None:
+            self.fail("a tensor without a dtype")
+        if storage.data is None:
+            return None
+        sizes, strides, start = _ints(size), _ints(stride), _ints([offset])
+        if sizes is None or strides is None or start is None or len(sizes) != len(strides) or len(sizes) > MOST_AXES:
+            self.fail("the sizes and strides of a tensor are not those of one")
+        numel = 1
+        for n in sizes:
+            numel *= n
+        if numel == 0:
+            return Tensor.empty(sizes, dtype=kind, device=self.device)
+        last = start[0] + sum((n - 1) * s for n, s in zip(sizes, strides))
+        if numel > LARGEST or (last + 1) * kind.itemsize > storage.data.size:
+            self.fail(f"a tensor of {kind.name} ends at element {last}, in a storage of {storage.data.size} bytes")
+        return self.flat(storage, kind).as_strided(sizes, strides, start[0])
+
+    def tensor_of_dtype(self, storage: Any, offset: Any, size: Any, stride: Any, _grad: Any, _hooks: Any, dtype: Any,
+                        *_: Any) -> Tensor | None:
+        return self.tensor(storage, offset, size, stride, dtype)
+
+    def flat(self, storage: _Storage, dtype: DType) -> Tensor:
+        """All of a storage. Tensors of elements of one width share its memory."""
+        if dtype not in storage.tensors:
+            same = next((t for kind, t in storage.tensors.items() if kind.itemsize == dtype.itemsize), None)
+            if same is not None and dtype != dtypes.bool:
+                storage.tensors[dtype] = same.bitcast(dtype)
+            else:
+                assert storage.data is not None
+                count = storage.data.size // dtype.itemsize
+                data = storage.data[: count * dtype.itemsize]
+                if storage.tensors:
+                    data = data.copy()
+                storage.tensors[dtype] = tensor_of_bytes(data, dtype, [count], self.device, self.where)
+        return storage.tensors[dtype]
+
+    def described(self, persistent: Any) -> tuple[DType | None, str, int]:
+        """The dtype, name and bytes of the storage that a persistent id tells of."""
+        if (type(persistent) is not tuple or len(persistent) < 5 or persistent[0] != "storage"
+                or type(persistent[1]) is not _StorageKind):
+            self.fail("a persistent id that is none of a storage")
+        _, kind, key, _, numel = persistent[:5]
+        if type(key) is not str or _ints([numel]) is None:
+            self.fail("a storage without a name or a size")
+        return kind.dtype, key, numel * (kind.dtype.itemsize if kind.dtype else 1)
+
+    # ---- archives
+
+    def load_archive(self, archive: zipfile.ZipFile) -> Any:
+        entries = {info.filename: info for info in archive.infolist()}
+        found = [name for name in entries if name == "data.pkl" or name.endswith("/data.pkl")]
+        if len(found) != 1:
+            self.fail(f"an archive with {len(found)} files data.pkl; one is needed")
+        folder = found[0][: -len("data.pkl")]
+        order = f"{folder}byteorder"
+        if order in entries and self.record(entries[order]).tobytes() != b"little":
+            self.fail("its bytes are in big-endian order")
+
+        def storage(persistent: Any) -> _Storage:
+            dtype, key, nbytes = self.described(persistent)
+            if key not in self.storages:
+                name = f"{folder}data/{key}"
+                if name not in entries:
+                    self.fail(f"there is no {name}")
+                self.storages[key] = _Storage(dtype, self.record(entries[name]))
+            made = self.storages[key]
+            assert made.data is not None
+            if made.data.size < nbytes:
+                self.fail(f"storage {key} has {made.data.size} bytes; {nbytes} are needed")
+            return made
+
+        return self.pickle(self.record(entries[found[0]]).tobytes(), 0, storage)[0]
+
+    def record(self, info: zipfile.ZipInfo) -> Bytes:
+        """The bytes of a file of the archive, which PyTorch never compresses."""
+        if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
+            self.fail(f"{info.filename} is compressed or encrypted")
+        head = self.data[info.header_offset : info.header_offset + 30].tobytes()
+        if len(head) != 30 or head[:4] != b"PK\x03\x04":
+            self.fail(f"{info.filename} does not begin where the archive says")
+        begin = info.header_offset + 30 + int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little")
+        data = self.data[begin : begin + info.file_size]
+        if data.size != info.file_size:
+            self.fail(f"{info.filename} is cut off")
+        return data
+
+    # ---- the form before archives
+
+    def load_old(self) -> Any:
+        data = self.data.tobytes()
+        magic, at = self.pickle(data)
+        protocol, at = self.pickle(data, at)
+        if type(magic) is not int or magic != _OLD_MAGIC or protocol != _OLD_PROTOCOL:
+            self.fail("neither an archive nor a checkpoint of an old PyTorch")
+        system, at = self.pickle(data, at)
+        if type(system) is not dict or system.get("little_endian") is not True:
+            self.fail("its bytes are in big-endian order")
+        start = at
+        _, at = self.pickle(data, start, self.old_storage)  # which storages there are: they come after it
+        keys, at = self.pickle(data, at)
+        if type(keys) is not list or {key for key in keys if type(key) is str} != set(self.storages):
+            self.fail("its storages are not those of its tensors")
+        for key in keys:
+            at = self.read_old_storage(self.storages[key], at)
+        return self.pickle(data, start, self.old_storage)[0]
+
+    def old_storage(self, persistent: Any) -> _Storage:
+        dtype, key, nbytes = self.described(persistent)
+        if dtype is None or (len(persistent) > 5 and persistent[5] is not None):
+            self.fail("a storage without a dtype, or a part of another one")
+        storage = self.storages.setdefault(key, _Storage(dtype, None))
+        if storage.data is not None and storage.data.size < nbytes:
+            self.fail(f"storage {key} has {storage.data.size} bytes; {nbytes} are needed")
+        return storage
+
+    def read_old_storage(self, storage: _Storage, at: int) -> int:
+        """The place after it."""
+        assert storage.dtype is not None
+        count = int.from_bytes(self.data[at : at + 8].tobytes(), "little", signed=True)
+        end = at + 8 + count * storage.dtype.itemsize
+        if count < 0 or end > self.data.size:
+            self.fail("a storage is cut off")
+        storage.data = self.data[at + 8 : end]
+        return end
+
+
+def _ints(values: Any) -> list[int] | None:
+    """Sizes, strides or offsets, or None where they cannot be."""
+    if type(values) not in (list, tuple) or not all(type(v) is int and 0 <= v <= LARGEST for v in values):
+        return None
+    return list(values)
+
+
+def _ordered_dict(pairs: Any = ()) -> OrderedDict[Any, Any]:
+    result: OrderedDict[Any, Any] = OrderedDict()
+    for key, value in pairs:
+        if type(key) not in (str, int):
+            raise FileFormatError("a dict with a key that is neither a text nor a number")
+        result[key] = value
+    return result
+
+
+def _plain_set(values: Any = ()) -> set[Any]:
+    if type(values) is not list or not all(type(value) in (str, int, float, bool) for value in values):
+        raise TypeError("a set of other things than texts and numbers")
+    return set(values)
+
+
+def _byte_array(data: Any = b"") -> bytearray:
+    if type(data) is not bytes:
+        raise TypeError("a bytearray of other things than bytes")
+    return bytearray(data)
+
+
+def _latin_bytes(text: Any, encoding: Any) -> bytes:
+    if type(text) is not str or encoding != "latin1":
+        raise TypeError("bytes that are no text of latin1")
+    return text.encode("latin1")
+
+
+def _tensor_of_type(function: Any, _kind: Any, arguments: Any, _state: Any = None) -> Any:
+    if type(function) is not Function or type(arguments) is not tuple:
+        raise TypeError("a tensor of a kind that is not known")
+    return function.call(*arguments)
+
+
+def torch_load(fn: Path, device: str | None = None) -> Any:
+    """What torch.save wrote: a state dict, or lists, dicts, numbers and texts with tensors in them.
+
+    Nothing in the file is run: what is no tensor and no plain value (a whole module, say) raises an
+    UnsafeFileError that names it. Tensors that share a storage share memory; that is a map of the file, as
+    with safe_load, in files of PyTorch 1.6 and later.
+    """
+    file = _File(fn, device)
+    if file.data[:4].tobytes() != b"PK\x03\x04":
+        return file.load_old()
+    with open(fn, "rb") as content:
+        try:
+            return file.load_archive(zipfile.ZipFile(content))
+        except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, ValueError, struct.error,
+                OverflowError) as error:
+            if isinstance(error, FileFormatError):
+                raise
+            file.fail(f"no archive: {error}")

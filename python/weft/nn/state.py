@@ -1,0 +1,94 @@
+"""The tensors of a model by name, and files of them.
+
+>>> from weft import Tensor, nn
+>>> model = {"first": [Tensor.zeros(3, 2), Tensor.zeros(3)], "second": Tensor.zeros(1, 3)}
+>>> {name: t.shape for name, t in nn.state.get_state_dict(model).items()}
+{'first.0': (3, 2), 'first.1': (3,), 'second': (1, 3)}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from weft._core import Tensor
+from weft.errors import ShapeError, StateDictError
+from weft.nn._numpy_files import npy_load, npy_save, npz_load, npz_save
+from weft.nn._parameters import write
+from weft.nn._safetensors import safe_load, safe_load_metadata, safe_save
+from weft.nn._torch_file import torch_load
+
+__all__ = ["get_parameters", "get_state_dict", "load_state_dict", "npy_load", "npy_save", "npz_load", "npz_save",
+           "safe_load", "safe_load_metadata", "safe_save", "torch_load"]
+
+
+def get_state_dict(obj: Any, prefix: str = "", tensor_type: type[Any] = Tensor) -> dict[str, Tensor]:
+    """The tensors of an object by name: those of its attributes, and of the items of lists, tuples and
+    dicts, to any depth. Tensors are found by every name that they have.
+
+    >>> from weft import nn
+    >>> sorted(nn.state.get_state_dict([Tensor([1]), {"x": Tensor([2])}]))
+    ['0', '1.x']
+    """
+    result: dict[str, Tensor] = {}
+    _collect(obj, prefix.strip("."), tensor_type, result, set())
+    return result
+
+
+def _collect(obj: Any, name: str, tensor_type: type[Any], result: dict[str, Tensor], above: set[int]) -> None:
+    if isinstance(obj, tensor_type):
+        result[name] = obj
+        return
+    if id(obj) in above:  # a model that holds itself
+        return
+    if isinstance(obj, Mapping):
+        items: Any = obj.items()
+    elif isinstance(obj, (list, tuple)):
+        items = zip(getattr(obj, "_fields", range(len(obj))), obj)
+    else:
+        items = getattr(obj, "__dict__", {}).items() if not isinstance(obj, type) else ()
+    above.add(id(obj))
+    for key, value in items:
+        _collect(value, f"{name}.{key}" if name else str(key), tensor_type, result, above)
+    above.discard(id(obj))
+
+
+def get_parameters(obj: Any) -> list[Tensor]:
+    """The tensors of an object, each once."""
+    return list({id(tensor): tensor for tensor in get_state_dict(obj).values()}.values())
+
+
+def load_state_dict(model: Any, state_dict: Mapping[str, Tensor], strict: bool = True, verbose: bool = True,
+                    realize: bool = True) -> list[Tensor]:
+    """Gives the tensors of a model the values of the same names, in the dtype that they have; returns them.
+    With strict, which is checked first, both have the same names; without, others are left out, and told
+    of with verbose. No name or shape that is wrong changes anything.
+
+    >>> from weft import nn
+    >>> model = {"weight": Tensor.zeros(2)}
+    >>> _ = nn.state.load_state_dict(model, {"weight": Tensor([3.0, 4.0])})
+    >>> model["weight"].tolist()
+    [3.0, 4.0]
+    """
+    mine = get_state_dict(model)
+    missing = [name for name in mine if name not in state_dict]
+    unknown = [name for name in state_dict if name not in mine]
+    problems = [f"{what}: {_listed(names)}" for what, names in (("missing", missing), ("unknown", unknown)) if names]
+    if problems and strict:
+        raise StateDictError(f"[load_state_dict] {'; '.join(problems)}; with strict=False these are left out")
+    pairs = [(name, tensor, state_dict[name]) for name, tensor in mine.items() if name in state_dict]
+    for name, tensor, value in pairs:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"[load_state_dict] {name} is a {type(value).__name__}; a Tensor is needed")
+        if tensor.shape != value.shape and {tensor.shape, value.shape} != {(), (1,)}:
+            raise ShapeError(f"[load_state_dict] {name} has shape {value.shape}; the model's is {tensor.shape}")
+    if problems and verbose:
+        print(f"[load_state_dict] left out, {'; '.join(problems)}")
+    loaded = [write(tensor, value) for _, tensor, value in pairs]
+    if realize and loaded:
+        loaded[0].realize(*loaded[1:])
+    return loaded
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")

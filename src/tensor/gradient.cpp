@@ -1,0 +1,225 @@
+// Gradients of tensors: back over the tape, step by step.
+#include "weft/gradient.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/ref.h"
+#include "ir/op.h"
+#include "tensor/gradient_rules.h"
+#include "tensor/operand.h"
+#include "value/movement.h"
+#include "value/storage.h"
+#include "value/tape.h"
+#include "value/value.h"
+#include "value/view.h"
+#include "weft/tensor.h"
+#include "weft/view.h"
+
+namespace weft {
+namespace {
+
+void check_has_gradient(const Tensor& x) {
+  if (x.dtype().is_float()) return;
+  throw DTypeError(
+      fmt::format("[gradient] {} has no gradient; only floats have", x.dtype().name()));
+}
+
+// What the walk back begins with: 1, or the weights given.
+Ref<Value> seed_of(const Tensor& root, const std::optional<Tensor>& gradient) {
+  check_has_gradient(root);
+  if (!gradient) {
+    if (root.numel() != 1) {
+      throw ShapeError(
+          fmt::format("[backward] {} has {} elements, not one; sum it, or say by "
+                      "`gradient` how much each of them counts",
+                      text_of_shape(root.shape()), root.numel()));
+    }
+    return full_value("backward", device_of(root), root.dtype(), root.shape(), 1.0);
+  }
+  check_same_device("backward", root, *gradient);
+  if (Sizes(gradient->shape()) != Sizes(root.shape())) {
+    throw ShapeError(fmt::format("[backward] a gradient of shape {} is given for {}",
+                                 text_of_shape(gradient->shape()), text_of_shape(root.shape())));
+  }
+  return cast_value(read(*gradient), root.dtype());
+}
+
+// The gradient by every step of a tape, of its last one.
+std::vector<Ref<Value>> walk_back(const Tape& tape, Ref<Value> seed) {
+  const std::span<const Tape::Step> steps = tape.steps();
+  std::vector<Ref<Value>> by(steps.size());
+  if (steps.empty()) return by;
+  by.back() = std::move(seed);
+  for (size_t i = steps.size(); i-- > 0;) {
+    if (!by[i]) continue;
+    const Tape::Step& step = steps[i];
+    bool goes_on = false;
+    for (const uint32_t source : step.sources) goes_on |= source != Tape::kNone;
+    if (!goes_on) continue;
+    Gradients more = gradients_of(StepBack(tape, step, by[i]));
+    for (size_t k = 0; k < more.size(); k++) {
+      if (!more[k]) continue;
+      Ref<Value>& sum = by[step.sources[k]];
+      if (!sum) {
+        sum = std::move(more[k]);
+      } else {
+        const Value& of = *steps[step.sources[k]].value;
+        sum = apply(Op::ADD, of.dtype(), of.shape(), std::move(sum), std::move(more[k]));
+      }
+    }
+    if (!step.is_target) by[i] = {};
+  }
+  return by;
+}
+
+// A gradient is of the shape that its tensor is laid out in, whatever view of it a rule made.
+Ref<Value> sum_of(Ref<Value> a, Ref<Value> b) {
+  if (!a) return b;
+  const Sizes shape(a->shape());
+  const DType dtype = a->dtype();
+  return apply(Op::ADD, dtype, shape, std::move(a), std::move(b));
+}
+
+}  // namespace
+
+bool Tensor::requires_grad() const {
+  if (is_detached_ || !dtype().is_float()) return false;
+  return storage_->leaf_number() != 0 || storage_->version()->is_tracked();
+}
+
+Tensor& Tensor::set_requires_grad(bool required) {
+  if (required) check_has_gradient(*this);
+  const bool is_tracked = storage_->version()->is_tracked();
+  if (is_detached_ && required && (is_tracked || storage_->leaf_number() != 0)) {
+    throw Error(
+        "[requires_grad] the memory that this is detached from has gradients of its own; clone it");
+  }
+  if (!required && is_tracked && !is_detached_) {
+    throw Error("[requires_grad] this was computed from tensors that require gradients; detach it");
+  }
+  if (required) is_detached_ = false;
+  if (!is_tracked && !is_detached_) storage_->set_leaf(required);
+  return *this;
+}
+
+Tensor Tensor::detach() const {
+  Tensor result = *this;
+  result.is_detached_ = true;
+  return result;
+}
+
+Tensor Tensor::contiguous_backward() const {
+  const int64_t numbers[] = {1};
+  Ref<Value> x = read(*this);
+  return tensor_of(Value::make(Op::CONTIGUOUS_BACKWARD, dtype(), device_of(*this), shape(),
+                               std::span<const int64_t>(numbers), std::move(x)));
+}
+
+void Tensor::backward(const std::optional<Tensor>& gradient) const {
+  const NoGrad off;
+  Ref<Value> seed = seed_of(*this, gradient);
+  const Ref<Value> root = [&] {
+    const GradMode on(true);
+    return read(*this);
+  }();
+  const Tape tape(root, {.all_leaves = true});
+  if (tape.steps().empty()) {
+    throw Error("[backward] nothing that this was computed from requires a gradient");
+  }
+  std::vector<Ref<Value>> by = walk_back(tape, std::move(seed));
+  for (size_t i = 0; i < by.size(); i++) {
+    const Ref<Storage>& leaf = tape.steps()[i].leaf;
+    if (!by[i] || !leaf) continue;
+    View view = contiguous_view(leaf->dtype(), tape.steps()[i].value->shape());
+    if (Ref<Storage> collected = leaf->gradient()) {
+      Tensor grad(std::move(collected), std::move(view));
+      grad.assign(grad.add(tensor_of(std::move(by[i]))));
+    } else {
+      leaf->set_gradient(tensor_of(std::move(by[i])).storage());
+    }
+  }
+}
+
+std::vector<Tensor> Tensor::gradient(std::span<const Tensor> targets,
+                                     const std::optional<Tensor>& gradient) const {
+  std::vector<Ref<Value>> versions;
+  std::vector<const Value*> values;
+  std::vector<int64_t> leaves;
+  for (const Tensor& target : targets) {
+    check_has_gradient(target);
+    versions.push_back(target.storage()->version());
+    const int64_t number = target.storage()->leaf_number();
+    if (number != 0) leaves.push_back(number);
+    values.push_back(number != 0 ? nullptr : versions.back().get());
+  }
+  std::vector<const Value*> asked;
+  for (const Value* value : values) {
+    if (value != nullptr) asked.push_back(value);
+  }
+  const Tape tape(read(*this), {.values = asked, .leaves = leaves});
+  const std::vector<Ref<Value>> by = walk_back(tape, seed_of(*this, gradient));
+  std::vector<Tensor> results;
+  for (size_t k = 0; k < targets.size(); k++) {
+    const int64_t number = targets[k].storage()->leaf_number();
+    Ref<Value> sum;
+    for (size_t i = 0; i < by.size(); i++) {
+      const Value& value = *tape.steps()[i].value;
+      const bool is_it =
+          number != 0 ? value.is_leaf() && value.numbers()[1] == number : &value == values[k];
+      if (is_it && by[i]) sum = sum_of(std::move(sum), by[i]);
+    }
+    if (!sum) {
+      throw Error(fmt::format(
+          "[gradient] target {} is not among what this was computed from, as far as that is known: "
+          "past values that were asked for it is kept for tensors that require gradients",
+          k));
+    }
+    results.push_back(tensor_of(view_of(std::move(sum), targets[k].view())));
+  }
+  return results;
+}
+
+std::optional<Tensor> Tensor::grad() const {
+  if (is_detached_) return {};
+  Ref<Storage> collected = storage_->gradient();
+  if (!collected) return {};
+  return Tensor(std::move(collected), view_);
+}
+
+void Tensor::set_grad(const std::optional<Tensor>& grad) {
+  if (!grad) {
+    storage_->set_gradient({});
+    return;
+  }
+  check_same_device("grad", *this, *grad);
+  if (Sizes(grad->shape()) != Sizes(shape()) || grad->dtype() != dtype()) {
+    throw ShapeError(fmt::format("[grad] a gradient of {} {} is {} {}; given is {} {}",
+                                 dtype().name(), text_of_shape(shape()), dtype().name(),
+                                 text_of_shape(shape()), grad->dtype().name(),
+                                 text_of_shape(grad->shape())));
+  }
+  if (storage_->leaf_number() == 0) {
+    throw Error("[grad] gradients are collected for tensors that require them, not for this one");
+  }
+  const bool is_whole = numel() == storage_->numel() && is_contiguous() && grad->is_contiguous() &&
+                        grad->numel() == grad->storage()->numel();
+  if (is_whole) {
+    storage_->set_gradient(grad->storage());
+    return;
+  }
+  const int64_t count[] = {storage_->numel()};
+  const Tensor whole = zeros(std::span<const int64_t>(count), dtype(), device());
+  Tensor(whole.storage(), view_).assign(*grad);
+  storage_->set_gradient(whole.storage());
+}
+
+}  // namespace weft
