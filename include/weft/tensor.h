@@ -208,7 +208,7 @@ class Tensor {
   Tensor isclose(Operand other, double rtol = 1e-5, double atol = 1e-8,
                  bool equal_nan = false) const;
   bool allclose(Operand other, double rtol = 1e-5, double atol = 1e-8,
-                bool equal_nan = false) const;  // computes it
+                bool equal_nan = false) const;           // computes it
   Tensor lerp(const Tensor& end, Operand weight) const;  // this + weight (end - this)
   Tensor logaddexp(Operand y) const;                     // log(exp(this) + exp(y))
   Tensor hypot(Operand y) const;

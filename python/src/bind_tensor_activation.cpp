@@ -85,9 +85,10 @@ void bind_tensor_activation(TensorClass& c) {
            "x where it is positive, else alpha * (exp(x / alpha) - 1).")
       .def("selu", &Tensor::selu, nb::arg("alpha") = 1.67326, nb::arg("gamma") = 1.0507,
            "gamma * elu(x, alpha).")
-      .def("gelu", gelu, nb::arg("approximate") = "tanh",
-           nb::sig("def gelu(self, approximate: str = 'tanh') -> Tensor"),
-           R"(x times the normal distribution up to x, by its approximation with tanh or, with "none",
+      .def(
+          "gelu", gelu, nb::arg("approximate") = "tanh",
+          nb::sig("def gelu(self, approximate: str = 'tanh') -> Tensor"),
+          R"(x times the normal distribution up to x, by its approximation with tanh or, with "none",
 by erf.
 
 >>> Tensor([0.0, 1.0]).gelu().tolist(), Tensor([1.0]).gelu("none").tolist()

@@ -103,9 +103,8 @@ void bind_tests(TensorClass& c) {
       .def(
           "isclose",
           [](const Tensor& x, nb::handle other, double rtol, double atol, bool equal_nan) {
-            return of_operand(x, "isclose", other, [&](const auto& y) {
-              return x.isclose(y, rtol, atol, equal_nan);
-            });
+            return of_operand(x, "isclose", other,
+                              [&](const auto& y) { return x.isclose(y, rtol, atol, equal_nan); });
           },
           nb::arg("other"), nb::arg("rtol") = 1e-5, nb::arg("atol") = 1e-8,
           nb::arg("equal_nan") = false,

@@ -100,8 +100,7 @@ void bind_tensor_reduce(TensorClass& c) {
 >>> a.sum().item(), a.sum(axis=0).tolist(), a.sum(1, keepdim=True).tolist()
 (10, [4, 6], [[3], [7]])
 )");
-  accumulation(c, "prod", &Tensor::prod, &Tensor::prod,
-               "The product over the axes, or of all.");
+  accumulation(c, "prod", &Tensor::prod, &Tensor::prod, "The product over the axes, or of all.");
   reduction(c, "max", &Tensor::max, R"(The largest over the axes, or of all; NaN wins.
 
 >>> Tensor([[1, 9], [3, 4]]).max(axis=1).tolist()
@@ -123,8 +122,9 @@ of the flat tensor; that of NaN where there is one.
 ([1, 0], 1)
 )");
   place(c, "argmin", &Tensor::argmin, "The first place of the smallest element; see argmax.");
-  spread(c, "var", &Tensor::var,
-         R"(The variance: squares of the distances to the mean, over their count less the correction.
+  spread(
+      c, "var", &Tensor::var,
+      R"(The variance: squares of the distances to the mean, over their count less the correction.
 
 >>> Tensor([1.0, 2.0, 3.0]).var().item(), Tensor([1.0, 3.0]).var(correction=0).item()
 (1.0, 1.0)
@@ -132,11 +132,10 @@ of the flat tensor; that of NaN where there is one.
   spread(c, "std", &Tensor::std, "The square root of the variance.");
   spread(c, "var_mean", &Tensor::var_mean, "The variance and the mean.");
   spread(c, "std_mean", &Tensor::std_mean, "The square root of the variance, and the mean.");
-  c.def("matmul", product, nb::arg("x"), nb::arg("reverse") = false,
-           nb::arg("dtype") = nb::none(),
-           nb::sig("def matmul(self, x: Tensor | NDArray[typing.Any], reverse: bool = "
-                   "False, dtype: " WEFT_DTYPE " = None) -> Tensor"),
-           R"(self @ x by NumPy's rules; x @ self with reverse. In `dtype`, where one is given.
+  c.def("matmul", product, nb::arg("x"), nb::arg("reverse") = false, nb::arg("dtype") = nb::none(),
+        nb::sig("def matmul(self, x: Tensor | NDArray[typing.Any], reverse: bool = "
+                "False, dtype: " WEFT_DTYPE " = None) -> Tensor"),
+        R"(self @ x by NumPy's rules; x @ self with reverse. In `dtype`, where one is given.
 
 >>> a = Tensor([[1, 2], [3, 4]])
 >>> (a @ a).tolist(), (a @ Tensor([1, 0])).tolist()

@@ -20,7 +20,8 @@ namespace {
 
 class Linearizer {
  public:
-  explicit Linearizer(UOp sink) : arena_(sink.arena()), made_(arena_), has_loop_(arena_), is_listed_if_(arena_) {
+  explicit Linearizer(UOp sink)
+      : arena_(sink.arena()), made_(arena_), has_loop_(arena_), is_listed_if_(arena_) {
     std::vector<Closing> wanted;
     for (UOp root : sink.srcs()) wanted.push_back({root, Closing::kWhole});
     open_.push_back({order_region({}, wanted, arena_)});

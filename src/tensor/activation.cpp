@@ -18,9 +18,7 @@ namespace {
 // NaN stays; at 0 the gradient is 0.
 Term relu_of(const Term& x) { return where((x < 0) | (x == 0), 0.0, x); }
 
-Term elu_of(const Term& x, double alpha) {
-  return where(0 < x, x, alpha * expm1(at_most(x, 0)));
-}
+Term elu_of(const Term& x, double alpha) { return where(0 < x, x, alpha * expm1(at_most(x, 0))); }
 
 // x tanh(softplus(x)): with n = e^2x + 2e^x it is x n / (n + 2).
 Term mish_of(const Term& x) {
@@ -31,9 +29,8 @@ Term mish_of(const Term& x) {
 
 Term gelu_of(const Term& x, Gelu kind) {
   constexpr double root_half = 0x1.6a09e667f3bcdp-1, root_two_over_pi = 0x1.9884533d43651p-1;
-  const Term inner = kind == Gelu::kErf
-                         ? erf(x * root_half)
-                         : tanh(root_two_over_pi * (x + 0.044715 * (x * x * x)));
+  const Term inner = kind == Gelu::kErf ? erf(x * root_half)
+                                        : tanh(root_two_over_pi * (x + 0.044715 * (x * x * x)));
   return 0.5 * x * (1 + inner);
 }
 
@@ -86,11 +83,10 @@ Tensor Tensor::hardsigmoid(double alpha, double beta) const {
 Tensor Tensor::hardswish() const {
   return of_real(*this, [](const Term& x) { return x * at_most(relu_of(x + 3), 6) / 6; });
 }
-Tensor Tensor::hardtanh(double min_val, double max_val) const {
-  return clamp(min_val, max_val);
-}
+Tensor Tensor::hardtanh(double min_val, double max_val) const { return clamp(min_val, max_val); }
 
-// ------------------------------------------------------------------------------------ along an axis
+// ------------------------------------------------------------------------------------ along an
+// axis
 
 namespace {
 

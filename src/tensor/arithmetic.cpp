@@ -89,9 +89,7 @@ Tensor Tensor::copysign(Operand y) const {
 
 Tensor Tensor::isnan() const { return ne(*this); }
 
-Tensor Tensor::isfinite() const {
-  return dtype().is_float() ? abs().lt(kInfinity) : eq(*this);
-}
+Tensor Tensor::isfinite() const { return dtype().is_float() ? abs().lt(kInfinity) : eq(*this); }
 
 Tensor Tensor::isinf(bool detect_positive, bool detect_negative) const {
   if (!dtype().is_float() || (!detect_positive && !detect_negative)) {
@@ -125,7 +123,8 @@ Tensor Tensor::clamp(std::optional<Operand> least, std::optional<Operand> most) 
   return result;
 }
 
-// --------------------------------------------------------------------------------------- remainders
+// ---------------------------------------------------------------------------------------
+// remainders
 
 Tensor Tensor::fmod(Operand y) const {
   const Met met = meet("fmod", *this, y);

@@ -10,10 +10,19 @@
 namespace weft {
 namespace {
 
-constexpr double kAtanIn32[] = {-0x1.55554ap-2, 0x1.999194p-3, -0x1.23b4eep-3, 0x1.b1e8d2p-4, -0x1.f1dadap-5};
-constexpr double kAtanIn64[] = {-0x1.555555555553dp-2, 0x1.99999999957e3p-3, -0x1.24924922aabebp-3, 0x1.c71c70e52eb6ep-4, -0x1.745cf8c599752p-4, 0x1.3b11179e69ab4p-4, -0x1.10eba7dbc7d11p-4, 0x1.df0e5f0e37e57p-5, -0x1.9cce9200777b9p-5, 0x1.37caec963502ep-5, -0x1.2552713d7c94dp-6};
-constexpr double kAsinIn32[] = {0x1.55554cp-3, 0x1.33387ap-4, 0x1.6caf0ap-5, 0x1.049p-5, 0x1.d9352ap-7, 0x1.334f3ap-5};
-constexpr double kAsinIn64[] = {0x1.5555555555577p-3, 0x1.333333332e157p-4, 0x1.6db6db721016fp-5, 0x1.f1c71a95f1e95p-6, 0x1.6e8bdec1f5221p-6, 0x1.1c49f294ad322p-6, 0x1.ca1f572481e1fp-7, 0x1.758748531e4bbp-7, 0x1.6132d3c259059p-7, 0x1.e686454d84929p-9, 0x1.63715d626dfe2p-6, -0x1.57c225799158dp-6, 0x1.0b34c31b6794ap-5};
+constexpr double kAtanIn32[] = {-0x1.55554ap-2, 0x1.999194p-3, -0x1.23b4eep-3, 0x1.b1e8d2p-4,
+                                -0x1.f1dadap-5};
+constexpr double kAtanIn64[] = {-0x1.555555555553dp-2, 0x1.99999999957e3p-3,  -0x1.24924922aabebp-3,
+                                0x1.c71c70e52eb6ep-4,  -0x1.745cf8c599752p-4, 0x1.3b11179e69ab4p-4,
+                                -0x1.10eba7dbc7d11p-4, 0x1.df0e5f0e37e57p-5,  -0x1.9cce9200777b9p-5,
+                                0x1.37caec963502ep-5,  -0x1.2552713d7c94dp-6};
+constexpr double kAsinIn32[] = {0x1.55554cp-3, 0x1.33387ap-4, 0x1.6caf0ap-5,
+                                0x1.049p-5,    0x1.d9352ap-7, 0x1.334f3ap-5};
+constexpr double kAsinIn64[] = {0x1.5555555555577p-3, 0x1.333333332e157p-4, 0x1.6db6db721016fp-5,
+                                0x1.f1c71a95f1e95p-6, 0x1.6e8bdec1f5221p-6, 0x1.1c49f294ad322p-6,
+                                0x1.ca1f572481e1fp-7, 0x1.758748531e4bbp-7, 0x1.6132d3c259059p-7,
+                                0x1.e686454d84929p-9, 0x1.63715d626dfe2p-6, -0x1.57c225799158dp-6,
+                                0x1.0b34c31b6794ap-5};
 
 constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 constexpr double kLog10Of2 = 0x1.34413509f79ffp-2;
@@ -32,8 +41,7 @@ Term tan_of(const Term& x) { return apply(Op::SIN, x) / apply(Op::COS, x); }
 // t + t^3 p(t^2), |t| <= tan(pi / 8)
 Term atan_near_zero(const Term& t) {
   const Term square = t * t;
-  const std::span<const double> p =
-      t.is_64() ? std::span<const double>(kAtanIn64) : kAtanIn32;
+  const std::span<const double> p = t.is_64() ? std::span<const double>(kAtanIn64) : kAtanIn32;
   return t + t * (square * polynomial(square, p));
 }
 
@@ -84,8 +92,7 @@ HalfAngle half_angle(const Term& x) {
   const Term halved = (1 - where(is_near, 0.0, magnitude)) * 0.5;
   const Term square = where(is_near, magnitude * magnitude, halved);
   const Term root = where(is_near, magnitude, sqrt(halved));
-  const std::span<const double> p =
-      x.is_64() ? std::span<const double>(kAsinIn64) : kAsinIn32;
+  const std::span<const double> p = x.is_64() ? std::span<const double>(kAsinIn64) : kAsinIn32;
   return {is_near, is_negative, root + root * (square * polynomial(square, p))};
 }
 
@@ -99,8 +106,7 @@ Term acos_of(const Term& x) {
   const auto [is_near, is_negative, angle] = half_angle(x);
   const auto [high, low] = half_pi(x);
   const Term near = high - (negate(is_negative, angle) - low);
-  return where(is_near, near,
-               where(is_negative, 2 * high - (2 * angle - 2 * low), 2 * angle));
+  return where(is_near, near, where(is_negative, 2 * high - (2 * angle - 2 * low), 2 * angle));
 }
 
 // exp(|x|) is e + 1; past the bound it would overflow, and the other half vanishes.
@@ -169,10 +175,14 @@ Tensor Tensor::atan() const { return of_real(*this, atan_of); }
 Tensor Tensor::atan2(Operand x) const { return of_reals("atan2", *this, x, atan2_of); }
 Tensor Tensor::sinh() const { return of_real(*this, sinh_of); }
 Tensor Tensor::cosh() const { return of_real(*this, cosh_of); }
-Tensor Tensor::tanh() const { return of_real(*this, [](const Term& x) { return weft::tanh(x); }); }
+Tensor Tensor::tanh() const {
+  return of_real(*this, [](const Term& x) { return weft::tanh(x); });
+}
 Tensor Tensor::asinh() const { return of_real(*this, asinh_of); }
 Tensor Tensor::acosh() const { return of_real(*this, acosh_of); }
 Tensor Tensor::atanh() const { return of_real(*this, atanh_of); }
-Tensor Tensor::erf() const { return of_real(*this, [](const Term& x) { return weft::erf(x); }); }
+Tensor Tensor::erf() const {
+  return of_real(*this, [](const Term& x) { return weft::erf(x); });
+}
 
 }  // namespace weft

@@ -49,7 +49,8 @@ Term real_power(const Term& x, const Term& y) {
   const Term with_sign =
       where(is_undefined, x.like(std::nan("")), negate(is_negative & is_odd, power));
   const Term is_endless = negate(y < 0, y) == kInfinity;
-  const Term is_one = ((!is_plain) & (y == 0)) | ((size == 1) & is_endless) | ((x == 1) & is_nan(y));
+  const Term is_one =
+      ((!is_plain) & (y == 0)) | ((size == 1) & is_endless) | ((x == 1) & is_nan(y));
   return where(is_one, 1.0, with_sign);
 }
 
@@ -72,8 +73,8 @@ Term integer_power(const Term& x, const Term& y) {
   if (!y.dtype().is_signed()) return result;
   const Term minus_one = x.like(int64_t(-1));
   const Term odd = where((y & one) != zero, minus_one, x.like(int64_t(1)));
-  const Term inverse = where(x == minus_one, odd,
-                             where(x == x.like(int64_t(1)), x, x.like(int64_t(0))));
+  const Term inverse =
+      where(x == minus_one, odd, where(x == x.like(int64_t(1)), x, x.like(int64_t(0))));
   return where(y < zero, inverse, result);
 }
 
@@ -89,8 +90,8 @@ Tensor power_of_number(const Tensor& x, Number y) {
   const bool is_real = x.dtype().is_float() || std::holds_alternative<double>(y);
   if (!is_real) {
     if (n < 0) {
-      throw DTypeError(fmt::format(
-          "[pow] {} to the power {} is no integer: cast to a float first", x.dtype().name(), n));
+      throw DTypeError(fmt::format("[pow] {} to the power {} is no integer: cast to a float first",
+                                   x.dtype().name(), n));
     }
     const Met met = meet("pow", x, int64_t(1));
     if (n == 0) return ones_of(x, met.dtype);

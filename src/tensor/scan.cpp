@@ -39,7 +39,6 @@ Tensor triangle(const Tensor& x, int64_t n) {
   return place.unsqueeze(0).le(place.unsqueeze(1));
 }
 
-
 const Axes kLast = std::vector<int64_t>{-1};
 
 struct Plain {

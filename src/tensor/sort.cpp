@@ -25,7 +25,8 @@ namespace {
 
 const Axes kLast = std::vector<int64_t>{-1};
 
-// ----------------------------------------------------------------------------------------- the order
+// ----------------------------------------------------------------------------------------- the
+// order
 
 // An unsigned integer of 32 or 64 bits with the order of the elements: zeros are equal, and so are
 // NaNs, which are larger than all.
@@ -69,7 +70,8 @@ Tensor places_by_counting(const Tensor& key) {
   return Tensor::where(is_here, place.unsqueeze(-2), int64_t(0)).sum(kLast);
 }
 
-// -------------------------------------------------------------------------------------- by a network
+// -------------------------------------------------------------------------------------- by a
+// network
 
 // What the network sorts: keys of 32 bits with their places in one word, or both side by side.
 struct Items {
@@ -87,8 +89,7 @@ Items moved_by(const Items& items, Move&& move) {
 // In memory of its own: what reads it does not compute it again.
 Tensor stored(const Tensor& x) {
   const Ref<Value> value = read(x);
-  return tensor_of(
-      Value::make(Op::CONTIGUOUS, x.dtype(), device_of(x), x.shape(), {}, value));
+  return tensor_of(Value::make(Op::CONTIGUOUS, x.dtype(), device_of(x), x.shape(), {}, value));
 }
 
 // The lesser of each element and its partner where `is_first` holds, else the greater.
@@ -97,8 +98,9 @@ Items compare(const Items& own, const Items& partner, const Tensor& is_first) {
     return {Tensor::where(is_first, own.key.minimum(partner.key), own.key.maximum(partner.key)),
             {}};
   }
-  const Tensor is_less = own.key.lt(partner.key).bitwise_or(
-      own.key.eq(partner.key).bitwise_and(own.place->lt(*partner.place)));
+  const Tensor is_less =
+      own.key.lt(partner.key)
+          .bitwise_or(own.key.eq(partner.key).bitwise_and(own.place->lt(*partner.place)));
   const Tensor is_kept = is_less.eq(is_first);
   return {Tensor::where(is_kept, own.key, partner.key),
           Tensor::where(is_kept, *own.place, *partner.place)};

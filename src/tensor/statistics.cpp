@@ -38,8 +38,8 @@ Tensor Tensor::all(const Axes& axes, bool keepdim) const {
 namespace {
 
 // The first place of the best element, which is NaN where there is one.
-Tensor place_of_best(std::string_view what, Op op, const Tensor& given,
-                     std::optional<int64_t> axis, bool keepdim) {
+Tensor place_of_best(std::string_view what, Op op, const Tensor& given, std::optional<int64_t> axis,
+                     bool keepdim) {
   const Tensor whole = given.dtype().is_bool() ? given.cast(dtypes::uint8) : given;
   const Tensor x = axis && whole.ndim() > 0 ? whole : whole.flatten();
   const size_t along = axis_of(what, axis.value_or(0), x.shape().size());
@@ -49,15 +49,14 @@ Tensor place_of_best(std::string_view what, Op op, const Tensor& given,
     Sizes others(x.shape());
     others[along] = 1;
     if (!axis || checked_numel(what, others) > 0) {
-      throw ShapeError(fmt::format("[{}] {} has no element along the axis", what,
-                                   text_of_shape(given.shape())));
+      throw ShapeError(
+          fmt::format("[{}] {} has no element along the axis", what, text_of_shape(given.shape())));
     }
   }
   Tensor is_best = x.eq(x.reduce(op, axes, true));
   if (x.dtype().is_float()) is_best = is_best.bitwise_or(x.isnan());
   const Tensor place = places_along(x, along);
-  const Tensor first =
-      Tensor::where(is_best, place, int64_t(count)).reduce(Op::MIN, axes, keepdim);
+  const Tensor first = Tensor::where(is_best, place, int64_t(count)).reduce(Op::MIN, axes, keepdim);
   if (axis || !keepdim) return given.ndim() == 0 ? first.reshape(Ints{}) : first;
   return first.reshape(Sizes(given.shape().size(), 1));
 }
