@@ -85,6 +85,33 @@ struct Element {
   }
 };
 
+class Tensor;
+
+// The second operand of an operation: a tensor, which it borrows, or a number.
+class Operand {
+ public:
+  Operand(const Tensor& tensor) : tensor_(&tensor) {}  // NOLINT: either will do
+  template <class T>
+    requires std::is_convertible_v<T, Number>
+  Operand(T number) : number_(number) {}  // NOLINT
+
+  const Tensor* tensor() const { return tensor_; }  // null for a number
+  Number number() const { return number_; }
+
+ private:
+  const Tensor* tensor_ = nullptr;
+  Number number_ = false;
+};
+
+// How a division rounds.
+enum class Rounding : uint8_t { kNone, kTowardZero, kDown };
+
+// How gelu is computed: by tanh, as most models were trained, or by erf.
+enum class Gelu : uint8_t { kTanh, kErf };
+
+// What a loss does with the losses of its elements.
+enum class Reduction : uint8_t { kNone, kMean, kSum };
+
 // A handle: a view of a storage. Copies are further handles on the same memory. One that was moved
 // from can only be assigned to or destroyed.
 class Tensor {
@@ -110,6 +137,54 @@ class Tensor {
   static Tensor from(std::initializer_list<T> elements) {
     return from(std::span<const T>(elements.begin(), elements.size()), {int64_t(elements.size())});
   }
+
+  static Tensor eye(int64_t n, std::optional<int64_t> m = {}, DType dtype = dtypes::float32,
+                    std::string_view device = {});
+  // `steps` numbers from start to stop, both included.
+  static Tensor linspace(Number start, Number stop, int64_t steps, DType dtype = dtypes::float32,
+                         std::string_view device = {});
+  // Of this shape; of this dtype and device where they are not given.
+  Tensor full_like(Number value, std::optional<DType> dtype = {},
+                   std::string_view device = {}) const;
+  Tensor empty_like(std::optional<DType> dtype = {}, std::string_view device = {}) const;
+  Tensor zeros_like(std::optional<DType> dtype = {}, std::string_view device = {}) const;
+  Tensor ones_like(std::optional<DType> dtype = {}, std::string_view device = {}) const;
+  // Vectors (scalars count as vectors of one) as the coordinates of a grid: views. Axis i of the
+  // grid is vector i; "xy" exchanges the first two.
+  static std::vector<Tensor> meshgrid(std::span<const Tensor> vectors,
+                                      std::string_view indexing = "ij");
+
+  // ---- random: docs/tensor.md says which numbers. All draw from the generator of the device.
+  // All generators begin anew.
+  static void manual_seed(int64_t seed = 0);
+  // The key of the generator of a device and its counter: a copy, uint64 of shape (2).
+  static Tensor get_rng_state(std::string_view device = {});
+  static void set_rng_state(const Tensor& state, std::string_view device = {});
+  static Tensor rand(Ints shape, DType dtype = dtypes::float32, std::string_view device = {});
+  static Tensor randn(Ints shape, DType dtype = dtypes::float32, std::string_view device = {});
+  // Integers from low to high - 1.
+  static Tensor randint(Ints shape, int64_t low = 0, int64_t high = 10, DType dtype = dtypes::int32,
+                        std::string_view device = {});
+  static Tensor uniform(Ints shape, double low = 0.0, double high = 1.0,
+                        DType dtype = dtypes::float32, std::string_view device = {});
+  static Tensor normal(Ints shape, double mean = 0.0, double std = 1.0,
+                       DType dtype = dtypes::float32, std::string_view device = {});
+  // From -1 to 1, over the square root of the number of elements.
+  static Tensor scaled_uniform(Ints shape, DType dtype = dtypes::float32,
+                               std::string_view device = {});
+  // First weights of layers. The first axis counts outputs, all others inputs.
+  static Tensor glorot_uniform(Ints shape, DType dtype = dtypes::float32,
+                               std::string_view device = {});
+  static Tensor kaiming_uniform(Ints shape, double a = 0.01, DType dtype = dtypes::float32,
+                                std::string_view device = {});
+  static Tensor kaiming_normal(Ints shape, double a = 0.01, DType dtype = dtypes::float32,
+                               std::string_view device = {});
+  Tensor rand_like(std::optional<DType> dtype = {}, std::string_view device = {}) const;
+  Tensor randn_like(std::optional<DType> dtype = {}, std::string_view device = {}) const;
+  // While is_training(): elements are 0 with probability p, the others over 1 - p. Else itself.
+  Tensor dropout(double p = 0.5) const;
+  static bool is_training();
+  static void set_training(bool is_training);
 
   // ---- what it is
   DType dtype() const { return view_.dtype; }
@@ -149,6 +224,102 @@ class Tensor {
   Tensor div(Number y) const;
   Tensor neg() const;
 
+  // ---- arithmetic: broadcast and promoted in the same way
+  Tensor div(Operand y, Rounding rounding) const;
+  Tensor mod(Operand y) const;   // the sign of y, as in Python
+  Tensor fmod(Operand y) const;  // the sign of this, as in C
+  // As C's pow. Integers stay integers; a negative power of them is 0 but for 1 and -1, and as a
+  // number a DTypeError.
+  Tensor pow(Operand y) const;
+  Tensor reverse_pow(Number x) const;  // x to the power of this
+  Tensor lt(Operand y) const;
+  Tensor le(Operand y) const;
+  Tensor gt(Operand y) const;
+  Tensor ge(Operand y) const;
+  Tensor eq(Operand y) const;
+  Tensor ne(Operand y) const;
+  Tensor maximum(Operand y) const;  // NaN wins
+  Tensor minimum(Operand y) const;
+  Tensor clamp(std::optional<Operand> least, std::optional<Operand> most) const;
+  Tensor bitwise_and(Operand y) const;
+  Tensor bitwise_or(Operand y) const;
+  Tensor bitwise_xor(Operand y) const;
+  Tensor bitwise_not() const;
+  Tensor lshift(Operand y) const;  // 0 where y is negative or past the width
+  Tensor rshift(Operand y) const;
+  Tensor logical_not() const;
+  Tensor abs() const;
+  Tensor sign() const;               // -1, 0 or 1; NaN stays
+  Tensor copysign(Operand y) const;  // the size of this with the sign of y
+  Tensor square() const;
+  Tensor trunc() const;
+  Tensor floor() const;
+  Tensor ceil() const;
+  Tensor round() const;  // halves to even
+  Tensor isnan() const;
+  Tensor isfinite() const;
+  Tensor isinf(bool detect_positive = true, bool detect_negative = true) const;
+  // |this - other| <= atol + rtol |other|, or equal.
+  Tensor isclose(Operand other, double rtol = 1e-5, double atol = 1e-8,
+                 bool equal_nan = false) const;
+  bool allclose(Operand other, double rtol = 1e-5, double atol = 1e-8,
+                bool equal_nan = false) const;           // computes it
+  Tensor lerp(const Tensor& end, Operand weight) const;  // this + weight (end - this)
+  Tensor logaddexp(Operand y) const;                     // log(exp(this) + exp(y))
+  Tensor hypot(Operand y) const;
+
+  // ---- functions of reals: float32 of integers and bools; to a few units in the last place
+  Tensor sqrt() const;
+  Tensor rsqrt() const;
+  Tensor reciprocal() const;
+  Tensor exp() const;
+  Tensor exp2() const;
+  Tensor expm1() const;
+  Tensor log() const;
+  Tensor log2() const;
+  Tensor log10() const;
+  Tensor log1p() const;
+  Tensor sin() const;
+  Tensor cos() const;
+  Tensor tan() const;
+  Tensor asin() const;
+  Tensor acos() const;
+  Tensor atan() const;
+  Tensor atan2(Operand x) const;  // the angle of (x, this)
+  Tensor sinh() const;
+  Tensor cosh() const;
+  Tensor tanh() const;
+  Tensor asinh() const;
+  Tensor acosh() const;
+  Tensor atanh() const;
+  Tensor erf() const;
+
+  // ---- activations
+  Tensor relu() const;
+  Tensor relu6() const;
+  Tensor leaky_relu(double neg_slope = 0.01) const;
+  Tensor elu(double alpha = 1.0) const;
+  Tensor celu(double alpha = 1.0) const;
+  Tensor selu(double alpha = 1.67326, double gamma = 1.0507) const;
+  Tensor gelu(Gelu kind = Gelu::kTanh) const;
+  Tensor quick_gelu() const;  // x sigmoid(1.702 x)
+  Tensor silu() const;        // x sigmoid(x)
+  Tensor swish() const { return silu(); }
+  Tensor mish() const;  // x tanh(softplus(x))
+  Tensor sigmoid() const;
+  Tensor logsigmoid() const;
+  Tensor softplus(double beta = 1.0) const;  // log(1 + exp(beta x)) / beta
+  Tensor softsign() const;
+  Tensor hardsigmoid(double alpha = 1.0 / 6, double beta = 0.5) const;
+  Tensor hardswish() const;
+  Tensor hardtanh(double min_val = -1, double max_val = 1) const;
+  // Along an axis; in `dtype` where one is given.
+  Tensor softmax(int64_t axis = -1, std::optional<DType> dtype = {}) const;
+  Tensor softmin(int64_t axis = -1, std::optional<DType> dtype = {}) const;
+  Tensor log_softmax(int64_t axis = -1, std::optional<DType> dtype = {}) const;
+  Tensor layernorm(const Axes& axes = std::vector<int64_t>{-1}, double eps = 1e-5) const;
+  Tensor normalize(double p = 2.0, int64_t dim = 1, double eps = 1e-12) const;
+
   // ---- reductions by ADD, MUL, MAX, MIN, AND, OR, XOR
   Tensor reduce(Op op, const Axes& axes = {}, bool keepdim = false) const;
   Tensor sum(const Axes& axes = {}, bool keepdim = false) const;
@@ -156,7 +327,50 @@ class Tensor {
   Tensor min(const Axes& axes = {}, bool keepdim = false) const;
   Tensor prod(const Axes& axes = {}, bool keepdim = false) const;
   Tensor mean(const Axes& axes = {}, bool keepdim = false) const;
+  Tensor sum(const Axes& axes, bool keepdim, DType dtype) const;  // added in this dtype
+  Tensor prod(const Axes& axes, bool keepdim, DType dtype) const;
+  Tensor any(const Axes& axes = {}, bool keepdim = false) const;
+  Tensor all(const Axes& axes = {}, bool keepdim = false) const;
+  // The first place of the largest or smallest element, which is NaN where there is one; of the
+  // flat tensor without an axis.
+  Tensor argmax(std::optional<int64_t> axis = {}, bool keepdim = false) const;
+  Tensor argmin(std::optional<int64_t> axis = {}, bool keepdim = false) const;
+  // Squares of the distances to the mean, over their count less the correction.
+  Tensor var(const Axes& axes = {}, bool keepdim = false, double correction = 1) const;
+  Tensor std(const Axes& axes = {}, bool keepdim = false, double correction = 1) const;
+  std::pair<Tensor, Tensor> var_mean(const Axes& axes = {}, bool keepdim = false,
+                                     double correction = 1) const;
+  std::pair<Tensor, Tensor> std_mean(const Axes& axes = {}, bool keepdim = false,
+                                     double correction = 1) const;
+  Tensor logsumexp(const Axes& axes = {}, bool keepdim = false) const;
   Tensor matmul(const Tensor& y) const;  // NumPy's rules for any rank
+
+  // ---- along an axis, element by element
+  Tensor cumsum(int64_t axis = 0) const;
+  Tensor cumprod(int64_t axis) const;
+  // The largest or smallest element so far, and its last place.
+  std::pair<Tensor, Tensor> cummax(int64_t axis = 0) const;
+  std::pair<Tensor, Tensor> cummin(int64_t axis = 0) const;
+  Tensor logcumsumexp(int64_t axis = 0) const;
+  // Values and their places: equal ones stay in order, NaN is larger than all.
+  std::pair<Tensor, Tensor> sort(int64_t dim = -1, bool descending = false) const;
+  Tensor argsort(int64_t dim = -1, bool descending = false) const;
+  std::pair<Tensor, Tensor> topk(int64_t k, int64_t dim = -1, bool largest = true) const;
+
+  // ---- losses. Classes are along axis 1, or 0 of a tensor of one axis.
+  Tensor binary_crossentropy(const Tensor& y, Reduction reduction = Reduction::kMean) const;
+  Tensor binary_crossentropy_logits(const Tensor& y, Reduction reduction = Reduction::kMean,
+                                    std::optional<Tensor> pos_weight = {}) const;
+  // y: classes as integers, or probabilities in this tensor's shape.
+  Tensor cross_entropy(const Tensor& y, Reduction reduction = Reduction::kMean,
+                       double label_smoothing = 0.0) const;
+  Tensor nll_loss(const Tensor& y, std::optional<Tensor> weight = {},
+                  std::optional<int64_t> ignore_index = {},
+                  Reduction reduction = Reduction::kMean) const;
+  // Classes are along the last axis.
+  Tensor sparse_categorical_crossentropy(const Tensor& y, int64_t ignore_index = -1,
+                                         double label_smoothing = 0.0,
+                                         Reduction reduction = Reduction::kMean) const;
 
   // ---- views: they share memory wherever PyTorch's would
   Tensor reshape(Ints shape) const;  // one -1 is worked out; a copy where no view can do it
@@ -219,6 +433,95 @@ class Tensor {
   Tensor masked_fill(const Tensor& mask, Number value) const;
   Tensor masked_fill(const Tensor& mask, const Tensor& value) const;
   Tensor one_hot(int64_t num_classes) const;
+
+  // The same values on another device, copied when they are computed; itself on this one.
+  Tensor to(std::string_view device) const;
+
+  // ---- parts and arrangements
+  // Views of parts along an axis: of the sizes given, of one size (the last one may be smaller), or
+  // about as large as each other.
+  std::vector<Tensor> split(Ints sizes, int64_t axis = 0) const;
+  std::vector<Tensor> split(int64_t size, int64_t axis = 0) const;
+  std::vector<Tensor> chunk(int64_t chunks, int64_t axis = 0) const;
+  static Tensor stack(std::span<const Tensor> parts, int64_t axis = 0);
+  static Tensor stack(std::initializer_list<Tensor> parts, int64_t axis = 0) {
+    return stack(std::span(parts.begin(), parts.size()), axis);
+  }
+  Tensor repeat(Ints repeats) const;  // all of it, along every axis; new axes come first
+  // Every element, so often; without an axis of the flat tensor.
+  Tensor repeat_interleave(int64_t repeats, std::optional<int64_t> axis = {}) const;
+  Tensor unflatten(int64_t axis, Ints sizes) const;
+  Tensor movedim(Ints from, Ints to) const;  // the other axes keep their order: a view
+  // At the end of every axis, to these sizes; -1 keeps one.
+  Tensor pad_to(Ints shape, Number value = 0.0) const;
+  Tensor shrink_to(Ints shape) const;
+  // How pad finds the elements around: mirrored at the outermost, the outermost, the other end.
+  enum class PadMode : uint8_t { kReflect, kReplicate, kCircular };
+  Tensor pad(Pairs before_after, PadMode mode) const;
+  // "b (h w) c -> b c h w": axes named, split and merged; `sizes` of names that are not known.
+  using NamedSizes = std::span<const std::pair<std::string, int64_t>>;
+  Tensor rearrange(std::string_view formula, NamedSizes sizes = {}) const;
+  // What lies above, or below, a diagonal of the last two axes is 0.
+  Tensor tril(int64_t diagonal = 0) const;
+  Tensor triu(int64_t diagonal = 0) const;
+  Tensor diag(int64_t diagonal = 0) const;  // a matrix of a vector, the vector of a matrix (a view)
+  // This handle becomes one on what `x` is, of the same shape.
+  Tensor& replace(const Tensor& x);
+
+  // ---- products
+  // "ij,jk->ik": products summed over the indices that the result does not have. Operands are
+  // multiplied from the left to the right.
+  static Tensor einsum(std::string_view formula, std::span<const Tensor> operands,
+                       std::optional<DType> dtype = {});
+  // this @ weight + bias, with a weight of (inputs, outputs); this * weight of a vector.
+  Tensor linear(const Tensor& weight, const std::optional<Tensor>& bias = {},
+                std::optional<DType> dtype = {}) const;
+
+  // ---- windows over the last axes. Lists of one number are for every axis; padding may have two
+  // per axis, from the last axis on.
+  struct PoolOptions {
+    std::vector<int64_t> kernel_size = {2, 2};
+    std::vector<int64_t> stride = {};  // none: the kernel's size
+    std::vector<int64_t> dilation = {1};
+    std::vector<int64_t> padding = {0};
+    bool ceil_mode = false;         // windows that end outside count
+    bool count_include_pad = true;  // of avg_pool2d
+  };
+  Tensor avg_pool2d(const PoolOptions& options) const;
+  Tensor max_pool2d(const PoolOptions& options) const;
+  // The largest, and where it is in its plane (the last axes as one), int32.
+  std::pair<Tensor, Tensor> max_pool2d_with_indices(const PoolOptions& options) const;
+  struct ConvOptions {
+    int64_t groups = 1;
+    std::vector<int64_t> stride = {1};
+    std::vector<int64_t> dilation = {1};
+    std::vector<int64_t> padding = {0};
+    std::vector<int64_t> output_padding = {0};  // of conv_transpose2d
+    std::optional<DType> dtype = std::nullopt;  // to add in
+  };
+  // (n, inputs, ...) by (outputs, inputs / groups, ...): as many axes as the weight has.
+  Tensor conv2d(const Tensor& weight, const std::optional<Tensor>& bias,
+                const ConvOptions& options) const;
+  // Its gradient: the weight is (inputs, outputs / groups, ...).
+  Tensor conv_transpose2d(const Tensor& weight, const std::optional<Tensor>& bias,
+                          const ConvOptions& options) const;
+
+  // ---- normalisation and attention
+  // (this - mean) * invstd * weight + bias along the axes, whose shape the arguments have.
+  Tensor batchnorm(const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+                   const Tensor& mean, const Tensor& invstd, Ints axes = {1}) const;
+  struct AttentionOptions;
+  // softmax(this @ key^T / sqrt(size)) @ value; a query that nothing is left of gives 0.
+  Tensor scaled_dot_product_attention(const Tensor& key, const Tensor& value,
+                                      const AttentionOptions& options) const;
+
+  // ---- linear algebra of (..., m, n)
+  // Q (m, m), orthogonal, and R (m, n), upper triangular; reduced: (m, k), (k, n), k = min(m, n).
+  enum class QrMode : uint8_t { kComplete, kReduced };
+  std::pair<Tensor, Tensor> qr(QrMode mode = QrMode::kComplete) const;
+  struct Svd;
+  // U diag(S) V^T with S descending; U and V of all columns or of min(m, n).
+  Svd svd(bool full_matrices = true) const;
 
   // ---- writes: lazy, through any view; all views of the memory see them
   Tensor& assign(const Tensor& value);  // broadcast and cast to this
@@ -300,6 +603,17 @@ class Tensor {
 
 inline ByTensor::ByTensor(const Tensor& tensor)
     : storage(tensor.storage()), view(tensor.view()) {}
+
+struct Tensor::AttentionOptions {
+  std::optional<Tensor> mask = std::nullopt;  // bool: what takes part; else added
+  double dropout_p = 0.0;
+  bool is_causal = false;
+  bool enable_gqa = false;  // fewer heads of keys and values than of queries
+};
+
+struct Tensor::Svd {
+  Tensor u, s, vt;
+};
 
 Tensor operator+(const Tensor& x, const Tensor& y);
 Tensor operator-(const Tensor& x, const Tensor& y);

@@ -111,13 +111,13 @@ Tensor Tensor::scatter(int64_t dim, const Tensor& index, Number src,
 
 namespace {
 
-struct Reduction {
+struct NamedOp {
   std::string_view name;
   Op op;
 };
-constexpr std::array kReductions = {Reduction{"sum", Op::ADD}, Reduction{"prod", Op::MUL},
-                                    Reduction{"mean", Op::ADD}, Reduction{"amax", Op::MAX},
-                                    Reduction{"amin", Op::MIN}};
+constexpr std::array kReductions = {NamedOp{"sum", Op::ADD}, NamedOp{"prod", Op::MUL},
+                                    NamedOp{"mean", Op::ADD}, NamedOp{"amax", Op::MAX},
+                                    NamedOp{"amin", Op::MIN}};
 
 Ref<Value> constant_bits_of(Device& device, DType dtype, uint64_t bits) {
   const int64_t numbers[] = {int64_t(bits)};
@@ -129,7 +129,7 @@ Ref<Value> constant_bits_of(Device& device, DType dtype, uint64_t bits) {
 Tensor Tensor::scatter_reduce(int64_t dim, const Tensor& index, const Tensor& src,
                               std::string_view reduce, bool include_self) const {
   constexpr std::string_view what = "scatter_reduce";
-  const auto* const how = std::ranges::find(kReductions, reduce, &Reduction::name);
+  const auto* const how = std::ranges::find(kReductions, reduce, &NamedOp::name);
   if (how == kReductions.end()) {
     throw Error(fmt::format("[scatter_reduce] there is no reduction \"{}\"; allowed are sum, prod, "
                             "mean, amax and amin",

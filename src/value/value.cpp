@@ -121,6 +121,7 @@ View Value::written() const {
 }
 
 const Ref<Buffer>& Value::buffer() const {
+  if (failure_ != nullptr) throw IndexError(*failure_);
   if (buffer_->generation() != generation_) {
     if (buffer_->is_lost()) {
       throw DeviceError(

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "base/ref.h"
 #include "ir/dtype.h"
@@ -48,6 +49,7 @@ class Value {
   //                  An element out of range is 0
   //   DETACH         of a source alone: none. Of an index and a check, a scalar bool: an axis and
   //                  its size: the same value; where the check holds, it was out of range
+  //   COPY           none: its source is on another device, and computed there first
   //   CONTIGUOUS_BACKWARD  none: the same value; 1: and its gradient is made contiguous;
   //                  0 and the number of a Storage: a leaf of the tape
   // All else has none: RESHAPE and EXPAND go to `shape`, IOTA counts to it, BUFFER is memory that
@@ -79,6 +81,12 @@ class Value {
   };
   // None: it writes all of its view.
   std::optional<Scatter> scatter() const;
+  // An index with a check beside it: DETACH of two sources.
+  bool is_guard() const { return op_ == Op::DETACH && number_count_ == 2; }
+  // Computed with an index that was out of range: reading it throws IndexError with this text,
+  // which lives for ever.
+  const std::string* failure() const { return failure_; }
+  void set_failure(const std::string* text) { failure_ = text; }
   bool has_index() const { return source_count_ == kMostSources; }  // of an AFTER
 
   // A gradient may be asked for: what that reads outlives being realised.
@@ -94,7 +102,7 @@ class Value {
     return {sources_, is_filled() ? size_t(0) : source_count_};
   }
   bool is_filled() const { return bool(buffer_); }
-  // Throws InternalError when the memory has been overwritten since.
+  // Throws InternalError when the memory has been overwritten since, IndexError where it failed.
   const Ref<Buffer>& buffer() const;
   // Realised: the sources that no gradient needs go to `released`, to be freed when no lock is
   // held.
@@ -149,6 +157,7 @@ class Value {
     uint64_t generation_ = 0;  // NOLINT(readability-identifier-naming): of the buffer
     Value* next_;              // NOLINT(readability-identifier-naming): of those being freed
   };
+  const std::string* failure_ = nullptr;
   Storage* pending_of_ = nullptr;  // the Storage whose pending stores end here
   uint32_t mark_ = 0;              // for Closure
   DType dtype_;
