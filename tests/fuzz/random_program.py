@@ -146,7 +146,7 @@ class Generator:
                 head = re.match(r"(v\d+) = ", step.weft)
                 texts = [t.removeprefix(head[0] if head else "").split("; del")[0] for t in step[:2]]
                 weft, ours, *guards = (re.sub(r"\bv\d+\b", name_now, shifted(t)) for t in (*texts, *step.guards))
-                again = self.bound(weft, ours, tuple(guards)) if head else step._replace(
+                again = self.bound(weft, ours, tuple(guards))._replace(runs=step.runs) if head else step._replace(
                     weft=weft, numpy=ours, guards=tuple(guards))
             except Unfit:
                 return
