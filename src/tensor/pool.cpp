@@ -23,8 +23,6 @@
 namespace weft {
 namespace {
 
-using PoolOptions = Tensor::PoolOptions;
-
 WindowAxes axes_of(const char* what, const Tensor& x, const PoolOptions& options) {
   const size_t count = options.kernel_size.size();
   if (count == 0 || x.view().rank() < count) {
