@@ -2,14 +2,12 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string_view.h>
 
-#include "core.h"
 #include "tensor.h"
 #include "weft/tensor.h"
 

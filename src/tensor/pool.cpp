@@ -1,9 +1,7 @@
 // Pooling: windows, reduced.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <utility>
 #include <vector>
 
