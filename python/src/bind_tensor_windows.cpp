@@ -26,7 +26,7 @@ std::vector<int64_t> kernel_of(nb::handle value, std::string_view what) {
 }
 
 PoolOptions pool_options(std::string_view what, nb::handle kernel_size, nb::handle stride,
-                                 nb::handle dilation, nb::handle padding, bool ceil_mode) {
+                         nb::handle dilation, nb::handle padding, bool ceil_mode) {
   return {.kernel_size = kernel_of(kernel_size, what),
           .stride = stride.is_none() ? std::vector<int64_t>() : list_of(stride, what),
           .dilation = list_of(dilation, what),

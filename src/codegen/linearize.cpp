@@ -20,7 +20,8 @@ namespace {
 
 class Linearizer {
  public:
-  explicit Linearizer(UOp sink) : arena_(sink.arena()), made_(arena_), has_loop_(arena_) {
+  explicit Linearizer(UOp sink)
+      : arena_(sink.arena()), made_(arena_), has_loop_(arena_), is_listed_if_(arena_) {
     std::vector<Closing> wanted;
     for (UOp root : sink.srcs()) wanted.push_back({root, Closing::kWhole});
     open_.push_back({order_region({}, wanted, arena_)});
@@ -84,7 +85,11 @@ class Linearizer {
   void add_with_block(const RegionItem& item) {
     if (item.block.empty()) return add(item.node);
     const UOp n = item.node;
-    const UOp opened = arena_.make(Op::IF, dtypes::void_, {made_of(n.src(2), n)});
+    UOp opened = arena_.make(Op::IF, dtypes::void_, {made_of(n.src(2), n)});
+    if (is_listed_if_.has(opened)) {  // a second block of this gate, after what came last
+      opened = arena_.make(Op::IF, dtypes::void_, {opened.src(0), last_effect()});
+    }
+    is_listed_if_.put_number(opened, 1);
     list_.push_back(opened);
     for (UOp inside : item.block) add(inside);
     const UOp write =
@@ -105,6 +110,12 @@ class Linearizer {
     if (is_effect(n.op())) open_.back().effect = made;
   }
 
+  UOp last_effect() const {
+    size_t i = open_.size();
+    while (!open_[i - 1].effect) i--;
+    return open_[i - 1].effect;
+  }
+
   UOp made_of(UOp n, UOp user) const {
     if (const UOp made = made_.get(n)) return made;
     throw InternalError(fmt::format("[linearize] {} is used by {} outside of its loop",
@@ -114,6 +125,7 @@ class Linearizer {
   Arena& arena_;
   NodeMap made_;
   NodeMap has_loop_;
+  NodeMap is_listed_if_;
   std::vector<Frame> open_;
   std::vector<UOp> list_;
 };

@@ -89,9 +89,8 @@ TEST(Shapes, random) {
 }
 
 TEST(Shapes, random_in_jit) {
-  auto draw = jit([](std::span<const Tensor> x) {
-    return std::vector<Tensor>{x[0] + Tensor::rand({3})};
-  });
+  auto draw =
+      jit([](std::span<const Tensor> x) { return std::vector<Tensor>{x[0] + Tensor::rand({3})}; });
   Tensor::manual_seed(5);
   std::vector<Floats> expected, found;
   for (int i = 0; i < 5; i++) expected.push_back(Tensor::rand({3}).data<float>());
