@@ -20,7 +20,8 @@ namespace {
 
 class Linearizer {
  public:
-  explicit Linearizer(UOp sink) : arena_(sink.arena()), made_(arena_), has_loop_(arena_) {
+  explicit Linearizer(UOp sink)
+      : arena_(sink.arena()), made_(arena_), has_loop_(arena_), closed_by_(arena_) {
     std::vector<Closing> wanted;
     for (UOp root : sink.srcs()) wanted.push_back({root, Closing::kWhole});
     open_.push_back({order_region({}, wanted, arena_)});
@@ -84,7 +85,10 @@ class Linearizer {
   void add_with_block(const RegionItem& item) {
     if (item.block.empty()) return add(item.node);
     const UOp n = item.node;
-    const UOp opened = arena_.make(Op::IF, dtypes::void_, {made_of(n.src(2), n)});
+    UOp opened = arena_.make(Op::IF, dtypes::void_, {made_of(n.src(2), n)});
+    while (const UOp earlier = closed_by_.get(opened)) {  // a further block of this gate
+      opened = arena_.make(Op::IF, dtypes::void_, {opened.src(0), earlier});
+    }
     list_.push_back(opened);
     for (UOp inside : item.block) add(inside);
     const UOp write =
@@ -92,6 +96,7 @@ class Linearizer {
     list_.push_back(write);
     made_.put(n, write);
     const UOp closed = arena_.make(Op::ENDIF, dtypes::void_, {opened});
+    closed_by_.put(opened, closed);
     list_.push_back(closed);
     open_.back().effect = closed;
   }
@@ -114,6 +119,7 @@ class Linearizer {
   Arena& arena_;
   NodeMap made_;
   NodeMap has_loop_;
+  NodeMap closed_by_;  // the ENDIF of an IF
   std::vector<Frame> open_;
   std::vector<UOp> list_;
 };

@@ -24,6 +24,7 @@ class Closure {
     bool is_candidate = false;  // is stored, if it is needed
     bool is_needed = false;     // must be computed
     bool is_kept = false;       // is read after this schedule: its memory must not change
+    bool is_taped = false;      // a gradient may come by after this schedule
     bool is_stored() const { return is_candidate && is_needed; }
   };
 
@@ -58,6 +59,7 @@ class Closure {
   void visit(Value* root);
   void unmark() noexcept;
   static bool may_be_read_through(const Node& n);
+  void keep_for_gradients(const Node& n);
   void find_candidates();
   void need_sources(uint32_t index);
   Chain chain_of(const Value& top);
