@@ -104,6 +104,54 @@ class Tensor {
     return from(std::span<const T>(elements.begin(), elements.size()), {int64_t(elements.size())});
   }
 
+  static Tensor eye(int64_t n, std::optional<int64_t> m = {}, DType dtype = dtypes::float32,
+                    std::string_view device = {});
+  // `steps` numbers from start to stop, both included.
+  static Tensor linspace(Number start, Number stop, int64_t steps, DType dtype = dtypes::float32,
+                         std::string_view device = {});
+  // Of this shape; of this dtype and device where they are not given.
+  Tensor full_like(Number value, std::optional<DType> dtype = {},
+                   std::string_view device = {}) const;
+  Tensor empty_like(std::optional<DType> dtype = {}, std::string_view device = {}) const;
+  Tensor zeros_like(std::optional<DType> dtype = {}, std::string_view device = {}) const;
+  Tensor ones_like(std::optional<DType> dtype = {}, std::string_view device = {}) const;
+  // Vectors (scalars count as vectors of one) as the coordinates of a grid: views. Axis i of the
+  // grid is vector i; "xy" exchanges the first two.
+  static std::vector<Tensor> meshgrid(std::span<const Tensor> vectors,
+                                      std::string_view indexing = "ij");
+
+  // ---- random: docs/tensor.md says which numbers. All draw from the generator of the device.
+  // All generators begin anew.
+  static void manual_seed(int64_t seed = 0);
+  // The key of the generator of a device and its counter: a copy, uint64 of shape (2).
+  static Tensor get_rng_state(std::string_view device = {});
+  static void set_rng_state(const Tensor& state, std::string_view device = {});
+  static Tensor rand(Ints shape, DType dtype = dtypes::float32, std::string_view device = {});
+  static Tensor randn(Ints shape, DType dtype = dtypes::float32, std::string_view device = {});
+  // Integers from low to high - 1.
+  static Tensor randint(Ints shape, int64_t low = 0, int64_t high = 10, DType dtype = dtypes::int32,
+                        std::string_view device = {});
+  static Tensor uniform(Ints shape, double low = 0.0, double high = 1.0,
+                        DType dtype = dtypes::float32, std::string_view device = {});
+  static Tensor normal(Ints shape, double mean = 0.0, double std = 1.0,
+                       DType dtype = dtypes::float32, std::string_view device = {});
+  // From -1 to 1, over the square root of the number of elements.
+  static Tensor scaled_uniform(Ints shape, DType dtype = dtypes::float32,
+                               std::string_view device = {});
+  // First weights of layers. The first axis counts outputs, all others inputs.
+  static Tensor glorot_uniform(Ints shape, DType dtype = dtypes::float32,
+                               std::string_view device = {});
+  static Tensor kaiming_uniform(Ints shape, double a = 0.01, DType dtype = dtypes::float32,
+                                std::string_view device = {});
+  static Tensor kaiming_normal(Ints shape, double a = 0.01, DType dtype = dtypes::float32,
+                               std::string_view device = {});
+  Tensor rand_like(std::optional<DType> dtype = {}, std::string_view device = {}) const;
+  Tensor randn_like(std::optional<DType> dtype = {}, std::string_view device = {}) const;
+  // While is_training(): elements are 0 with probability p, the others over 1 - p. Else itself.
+  Tensor dropout(double p = 0.5) const;
+  static bool is_training();
+  static void set_training(bool is_training);
+
   // ---- what it is
   DType dtype() const { return view_.dtype; }
   Ints shape() const { return view_.shape; }
@@ -187,6 +235,95 @@ class Tensor {
   Tensor clone() const;
   Tensor contiguous() const;  // itself where it is contiguous already
 
+  // The same values on another device, copied when they are computed; itself on this one.
+  Tensor to(std::string_view device) const;
+
+  // ---- parts and arrangements
+  // Views of parts along an axis: of the sizes given, of one size (the last one may be smaller), or
+  // about as large as each other.
+  std::vector<Tensor> split(Ints sizes, int64_t axis = 0) const;
+  std::vector<Tensor> split(int64_t size, int64_t axis = 0) const;
+  std::vector<Tensor> chunk(int64_t chunks, int64_t axis = 0) const;
+  static Tensor stack(std::span<const Tensor> parts, int64_t axis = 0);
+  static Tensor stack(std::initializer_list<Tensor> parts, int64_t axis = 0) {
+    return stack(std::span(parts.begin(), parts.size()), axis);
+  }
+  Tensor repeat(Ints repeats) const;  // all of it, along every axis; new axes come first
+  // Every element, so often; without an axis of the flat tensor.
+  Tensor repeat_interleave(int64_t repeats, std::optional<int64_t> axis = {}) const;
+  Tensor unflatten(int64_t axis, Ints sizes) const;
+  Tensor movedim(Ints from, Ints to) const;  // the other axes keep their order: a view
+  // At the end of every axis, to these sizes; -1 keeps one.
+  Tensor pad_to(Ints shape, Number value = 0.0) const;
+  Tensor shrink_to(Ints shape) const;
+  // How pad finds the elements around: mirrored at the outermost, the outermost, the other end.
+  enum class PadMode : uint8_t { kReflect, kReplicate, kCircular };
+  Tensor pad(Pairs before_after, PadMode mode) const;
+  // "b (h w) c -> b c h w": axes named, split and merged; `sizes` of names that are not known.
+  using NamedSizes = std::span<const std::pair<std::string, int64_t>>;
+  Tensor rearrange(std::string_view formula, NamedSizes sizes = {}) const;
+  // What lies above, or below, a diagonal of the last two axes is 0.
+  Tensor tril(int64_t diagonal = 0) const;
+  Tensor triu(int64_t diagonal = 0) const;
+  Tensor diag(int64_t diagonal = 0) const;  // a matrix of a vector, the vector of a matrix (a view)
+  // This handle becomes one on what `x` is, of the same shape.
+  Tensor& replace(const Tensor& x);
+
+  // ---- products
+  // "ij,jk->ik": products summed over the indices that the result does not have. Operands are
+  // multiplied from the left to the right.
+  static Tensor einsum(std::string_view formula, std::span<const Tensor> operands,
+                       std::optional<DType> dtype = {});
+  // this @ weight + bias, with a weight of (inputs, outputs); this * weight of a vector.
+  Tensor linear(const Tensor& weight, const std::optional<Tensor>& bias = {},
+                std::optional<DType> dtype = {}) const;
+
+  // ---- windows over the last axes. Lists of one number are for every axis; padding may have two
+  // per axis, from the last axis on.
+  struct PoolOptions {
+    std::vector<int64_t> kernel_size = {2, 2};
+    std::vector<int64_t> stride = {};  // none: the kernel's size
+    std::vector<int64_t> dilation = {1};
+    std::vector<int64_t> padding = {0};
+    bool ceil_mode = false;         // windows that end outside count
+    bool count_include_pad = true;  // of avg_pool2d
+  };
+  Tensor avg_pool2d(const PoolOptions& options) const;
+  Tensor max_pool2d(const PoolOptions& options) const;
+  // The largest, and where it is in its plane (the last axes as one), int32.
+  std::pair<Tensor, Tensor> max_pool2d_with_indices(const PoolOptions& options) const;
+  struct ConvOptions {
+    int64_t groups = 1;
+    std::vector<int64_t> stride = {1};
+    std::vector<int64_t> dilation = {1};
+    std::vector<int64_t> padding = {0};
+    std::vector<int64_t> output_padding = {0};  // of conv_transpose2d
+    std::optional<DType> dtype = std::nullopt;  // to add in
+  };
+  // (n, inputs, ...) by (outputs, inputs / groups, ...): as many axes as the weight has.
+  Tensor conv2d(const Tensor& weight, const std::optional<Tensor>& bias,
+                const ConvOptions& options) const;
+  // Its gradient: the weight is (inputs, outputs / groups, ...).
+  Tensor conv_transpose2d(const Tensor& weight, const std::optional<Tensor>& bias,
+                          const ConvOptions& options) const;
+
+  // ---- normalisation and attention
+  // (this - mean) * invstd * weight + bias along the axes, whose shape the arguments have.
+  Tensor batchnorm(const std::optional<Tensor>& weight, const std::optional<Tensor>& bias,
+                   const Tensor& mean, const Tensor& invstd, Ints axes = {1}) const;
+  struct AttentionOptions;
+  // softmax(this @ key^T / sqrt(size)) @ value; a query that nothing is left of gives 0.
+  Tensor scaled_dot_product_attention(const Tensor& key, const Tensor& value,
+                                      const AttentionOptions& options) const;
+
+  // ---- linear algebra of (..., m, n)
+  // Q (m, m), orthogonal, and R (m, n), upper triangular; reduced: (m, k), (k, n), k = min(m, n).
+  enum class QrMode : uint8_t { kComplete, kReduced };
+  std::pair<Tensor, Tensor> qr(QrMode mode = QrMode::kComplete) const;
+  struct Svd;
+  // U diag(S) V^T with S descending; U and V of all columns or of min(m, n).
+  Svd svd(bool full_matrices = true) const;
+
   // ---- writes: lazy, through any view; all views of the memory see them
   Tensor& assign(const Tensor& value);  // broadcast and cast to this
   Tensor& assign(Number value);
@@ -258,6 +395,17 @@ class Tensor {
   Ref<Storage> storage_;
   View view_;
   bool is_detached_ = false;
+};
+
+struct Tensor::AttentionOptions {
+  std::optional<Tensor> mask = std::nullopt;  // bool: what takes part; else added
+  double dropout_p = 0.0;
+  bool is_causal = false;
+  bool enable_gqa = false;  // fewer heads of keys and values than of queries
+};
+
+struct Tensor::Svd {
+  Tensor u, s, vt;
 };
 
 Tensor operator+(const Tensor& x, const Tensor& y);

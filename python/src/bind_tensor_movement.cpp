@@ -93,10 +93,13 @@ Number in_kind_of(DType dtype, Number number) {
 }
 
 Tensor pad(const Tensor& x, nb::handle padding, std::string_view mode, nb::handle value) {
-  if (mode != "constant") {
-    throw ShapeError(fmt::format("[pad] mode '{}' is not there yet: 'constant' is", mode));
-  }
-  return x.pad(padding_of(x, padding), in_kind_of(x.dtype(), number_of(value, "pad")));
+  const ListOfPairs pairs = padding_of(x, padding);
+  if (mode == "reflect") return x.pad(pairs, Tensor::PadMode::kReflect);
+  if (mode == "replicate") return x.pad(pairs, Tensor::PadMode::kReplicate);
+  if (mode == "circular") return x.pad(pairs, Tensor::PadMode::kCircular);
+  if (mode == "constant") return x.pad(pairs, in_kind_of(x.dtype(), number_of(value, "pad")));
+  throw ShapeError(
+      fmt::format("[pad] mode '{}'; there are constant, reflect, replicate, circular", mode));
 }
 
 Tensor reversed_axes(const Tensor& x) {
@@ -105,32 +108,12 @@ Tensor reversed_axes(const Tensor& x) {
   return x.permute(order);
 }
 
-std::vector<Tensor> tensors_of(const Tensor& first, const nb::args& others, std::string_view what) {
-  std::vector<Tensor> parts = {first};
-  for (const nb::handle h : nb::object(spread(others))) {
-    const Tensor* t = as_tensor(h);
-    if (t == nullptr) {
-      type_error(fmt::format("[{}] a Tensor is needed, not {}", what, type_text(h)));
-    }
-    parts.push_back(*t);
-  }
-  return parts;
+Tensor cat(nb::handle first, const nb::args& more, int64_t dim) {
+  return Tensor::cat(tensors_of(first, more, "cat"), dim);
 }
 
-Tensor cat(const Tensor& first, const nb::args& others, int64_t dim) {
-  return Tensor::cat(tensors_of(first, others, "cat"), dim);
-}
-
-Tensor stack(const Tensor& first, const nb::args& others, int64_t dim) {
-  std::vector<Tensor> parts = tensors_of(first, others, "stack");
-  for (const Tensor& part : parts) {
-    if (!std::ranges::equal(part.shape(), first.shape())) {
-      throw ShapeError(fmt::format("[stack] shapes ({}) and ({}) differ",
-                                   fmt::join(first.shape(), ","), fmt::join(part.shape(), ",")));
-    }
-  }
-  for (Tensor& part : parts) part = part.unsqueeze(dim);
-  return Tensor::cat(parts, dim);
+Tensor stack(nb::handle first, const nb::args& more, int64_t dim) {
+  return Tensor::stack(tensors_of(first, more, "stack"), dim);
 }
 
 Tensor roll(const Tensor& x, nb::handle shifts, nb::handle dims) {
@@ -247,8 +230,13 @@ void bind_tensor_movement(TensorClass& c) {
                " = 0.0) -> Tensor"),
        R"(More elements around: (before, after) for every axis, or two ints per axis from the last on.
 
+They are `value`, or with another mode elements of the tensor: 'reflect' mirrors it at its outermost
+elements, 'replicate' repeats these, 'circular' goes on at the other end.
+
 >>> Tensor([1, 2]).pad(((1, 2),)).tolist(), Tensor([[1, 2]]).pad((0, 1), value=9).tolist()
 ([0, 1, 2, 0, 0], [[1, 2, 9]])
+>>> [Tensor([1, 2, 3]).pad((2, 1), mode).tolist() for mode in ("reflect", "replicate", "circular")]
+[[3, 2, 1, 2, 3, 2], [1, 1, 1, 2, 3, 3], [2, 3, 1, 2, 3, 1]]
 )")
       .def("roll", roll, nb::arg("shifts"), nb::arg("dims") = nb::none(),
            nb::sig("def roll(self, shifts: " WEFT_SIZES ", dims: " WEFT_AXES " = None) -> Tensor"),
@@ -280,11 +268,7 @@ void bind_tensor_movement(TensorClass& c) {
       .def(
           "clone",
           [](const Tensor& x, const std::optional<std::string>& device) {
-            if (device && *device != x.device()) {
-              throw DeviceError(fmt::format("[clone] from {} to {}: tensors stay on their device",
-                                            x.device(), *device));
-            }
-            return x.clone();
+            return device ? x.to(*device).clone() : x.clone();
           },
           nb::arg("device") = nb::none(), "The same values in memory of its own.");
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -68,6 +69,11 @@ std::vector<int64_t> shape_of(const nb::args& sizes, std::string_view what);
 Axes axes_of(nb::handle value, std::string_view what);
 
 nb::tuple tuple_of_ints(Ints list);
+nb::tuple tuple_of_tensors(std::span<const Tensor> tensors);
+
+// The Tensors of f(a, b) and f((a, b)); of a method that has a first one, a.f(b) and a.f((b, c)).
+std::vector<Tensor> tensors_of(const nb::args& args, std::string_view what);
+std::vector<Tensor> tensors_of(nb::handle first, const nb::args& more, std::string_view what);
 
 // ---- dtypes: a DType, a name, or None
 DType dtype_of(nb::handle value);
@@ -87,6 +93,10 @@ void bind_tensor_movement(TensorClass& c);
 void bind_tensor_gradient(nb::module_& m, TensorClass& c);
 void bind_tensor_index(TensorClass& c);
 void bind_tensor_values(nb::module_& m, TensorClass& c);
+void bind_tensor_shapes(TensorClass& c);
+void bind_tensor_random(TensorClass& c);
+void bind_tensor_products(TensorClass& c);
+void bind_tensor_windows(TensorClass& c);
 void bind_dlpack(nb::module_& m, TensorClass& c);
 
 // Types of stubs.

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -131,6 +132,39 @@ nb::tuple tuple_of_ints(Ints list) {
     PyTuple_SET_ITEM(out.ptr(), Py_ssize_t(i), PyLong_FromLongLong(list[i]));
   }
   return nb::borrow<nb::tuple>(out);
+}
+
+nb::tuple tuple_of_tensors(std::span<const Tensor> tensors) {
+  nb::list list;
+  for (const Tensor& t : tensors) list.append(nb::cast(t));
+  return nb::tuple(list);
+}
+
+namespace {
+
+void append_tensors(std::vector<Tensor>& tensors, nb::handle list, std::string_view what) {
+  for (const nb::handle h : list) {
+    const Tensor* t = as_tensor(h);
+    if (t == nullptr) {
+      type_error(fmt::format("[{}] a Tensor is needed, not {}", what, type_text(h)));
+    }
+    tensors.push_back(*t);
+  }
+}
+
+}  // namespace
+
+std::vector<Tensor> tensors_of(const nb::args& args, std::string_view what) {
+  std::vector<Tensor> tensors;
+  append_tensors(tensors, spread(args), what);
+  return tensors;
+}
+
+std::vector<Tensor> tensors_of(nb::handle first, const nb::args& more, std::string_view what) {
+  std::vector<Tensor> tensors;
+  append_tensors(tensors, is_sequence(first) ? nb::borrow(first) : nb::make_tuple(first), what);
+  append_tensors(tensors, spread(more), what);
+  return tensors;
 }
 
 // ------------------------------------------------------------------------------------------ dtypes

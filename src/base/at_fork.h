@@ -6,7 +6,7 @@
 namespace weft {
 
 // Whose locks are taken before whose: a thread that holds one may wait for those below it.
-enum class ForkOrder : uint8_t { kEngine, kCompiler, kMemory, kCount };
+enum class ForkOrder : uint8_t { kTensor, kEngine, kCompiler, kMemory, kCount };
 
 // `before` runs before every fork, in the order above, and takes locks or waits; `after` runs in
 // the parent and in the child, the other way round. Once per place.

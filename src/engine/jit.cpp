@@ -27,6 +27,7 @@
 #include "runtime/device.h"
 #include "value/storage.h"
 #include "value/storage_watch.h"
+#include "value/training.h"
 #include "value/value.h"
 #include "value/view.h"
 #include "weft/tensor.h"
@@ -150,6 +151,7 @@ std::optional<std::vector<Storage*>> storages_for(const JitRecipe& recipe,
                                                   std::span<const Tensor> inputs) {
   if (inputs.size() != recipe.inputs.size()) return {};
   if (recipe.default_device != &find_device({})) return {};
+  if (recipe.is_training != is_training()) return {};
   std::vector<Storage*> storages(recipe.bindings.size());
   for (size_t i = 0; i < inputs.size(); i++) {
     const JitRecipe::Input& input = recipe.inputs[i];

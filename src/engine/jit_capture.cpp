@@ -24,6 +24,7 @@
 #include "value/closure.h"
 #include "value/import.h"
 #include "value/storage.h"
+#include "value/training.h"
 #include "value/value.h"
 #include "weft/tensor.h"
 
@@ -51,6 +52,7 @@ class Maker {
   // The lock of realise is held.
   std::shared_ptr<const JitRecipe> run(std::span<const Tensor> outputs) {
     recipe_->default_device = &find_device({});
+    recipe_->is_training = is_training();
     add_bindings();
     add_inputs();
     add_outputs(outputs);

@@ -67,6 +67,7 @@ struct JitRecipe {
   };
 
   Device* default_device = nullptr;  // at the time: the function makes tensors there
+  bool is_training = false;          // at the time: functions differ then
   std::vector<Binding> bindings;
   std::vector<Input> inputs;
   std::vector<Output> outputs;

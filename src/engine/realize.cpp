@@ -184,6 +184,14 @@ class Job {
     closure_->decide();
   }
 
+  // What is to be copied from other devices before this can run.
+  std::vector<Ref<Value>> copies() const {
+    std::vector<Ref<Value>> copies;
+    if (!closure_) return copies;
+    for (Value* copy : closure_->copies()) copies.emplace_back(copy);
+    return copies;
+  }
+
   size_t count_kernels() {
     if (!closure_) return 0;
     const Imported imported = import_values(*closure_);
@@ -257,29 +265,121 @@ std::vector<std::vector<Storage*>> by_device(std::span<Storage* const> storages)
   return groups;
 }
 
+using Storages = std::vector<Ref<Storage>>;
+
+std::vector<Storage*> pointers_to(const Storages& storages) {
+  std::vector<Storage*> pointers;
+  for (const Ref<Storage>& storage : storages) pointers.push_back(storage.get());
+  return pointers;
+}
+
+Storages storages_of_sources(std::span<const Ref<Value>> copies) {
+  Storages storages;
+  for (const Ref<Value>& copy : copies) storages.push_back(Storage::make(copy->sources()[0]));
+  return storages;
+}
+
+// Copies what is in memory on another device.
+void fill_copy(Value& copy, Garbage& garbage) {
+  Ref<Buffer> from;
+  {
+    const std::lock_guard lock(graph_mutex());
+    from = copy.sources()[0]->buffer();
+  }
+  Ref<Buffer> to = Buffer::make(copy.device(), from->bytes());
+  if (from->device().has_host_memory()) {
+    to->copy_in({static_cast<const std::byte*>(from->memory()), from->bytes()});
+  } else {
+    std::vector<std::byte> bytes(from->bytes());
+    from->copy_out(bytes);
+    to->copy_in(bytes);
+  }
+  const std::lock_guard lock(graph_mutex());
+  fill(copy, std::move(to), garbage);
+}
+
+// Storages to realise, and then Values to copy what they hold to.
+struct Stage {
+  Storages storages;
+  std::vector<Ref<Value>> copies;
+};
+
+// Runs one device after the other, up to one that has something to be copied first.
+std::vector<Ref<Value>> run_up_to_copies(std::span<Storage* const> storages) {
+  for (const std::vector<Storage*>& group : by_device(storages)) {
+    Job job(group);
+    std::vector<Ref<Value>> copies = job.copies();
+    if (!copies.empty()) return copies;
+    job.run();
+  }
+  return {};
+}
+
+void run_copies(std::vector<Ref<Value>> first) {
+  Garbage garbage;
+  std::vector<Stage> stages;
+  const auto push = [&](std::vector<Ref<Value>> copies) {
+    Storages storages = storages_of_sources(copies);
+    stages.push_back({std::move(storages), std::move(copies)});
+  };
+  push(std::move(first));
+  while (!stages.empty()) {
+    std::vector<Ref<Value>> more = run_up_to_copies(pointers_to(stages.back().storages));
+    if (!more.empty()) {
+      push(std::move(more));
+      continue;
+    }
+    for (const Ref<Value>& copy : stages.back().copies) {
+      if (!copy->is_filled()) fill_copy(*copy, garbage);
+    }
+    stages.pop_back();
+  }
+}
+
+// use(Job) for all that realising these takes, what is copied from other devices first.
+template <class Use>
+void for_each_job(std::span<Storage* const> storages, Use&& use) {
+  std::vector<Storages> stages;
+  Storages next;
+  for (Storage* storage : storages) next.emplace_back(storage);
+  while (!next.empty()) {
+    std::vector<Ref<Value>> copies;
+    for (const std::vector<Storage*>& group : by_device(pointers_to(next))) {
+      for (Ref<Value>& copy : Job(group).copies()) copies.push_back(std::move(copy));
+    }
+    stages.push_back(std::move(next));
+    next = storages_of_sources(copies);
+  }
+  for (size_t i = stages.size(); i-- > 0;) {
+    for (const std::vector<Storage*>& group : by_device(pointers_to(stages[i]))) use(Job(group));
+  }
+}
+
 }  // namespace
 
 void realize(std::span<Storage* const> storages) {
   refuse_values_while_captured();
   const std::lock_guard lock(realize_mutex());
-  for (const std::vector<Storage*>& group : by_device(storages)) Job(group).run();
+  for (;;) {
+    std::vector<Ref<Value>> copies = run_up_to_copies(storages);
+    if (copies.empty()) return;
+    run_copies(std::move(copies));
+  }
 }
 
 std::vector<ScheduledKernel> kernels_to_realize(std::span<Storage* const> storages) {
   const std::lock_guard lock(realize_mutex());
   std::vector<ScheduledKernel> kernels;
-  for (const std::vector<Storage*>& group : by_device(storages)) {
-    for (ScheduledKernel& kernel : Job(group).kernels()) kernels.push_back(std::move(kernel));
-  }
+  for_each_job(storages, [&](Job job) {
+    for (ScheduledKernel& kernel : job.kernels()) kernels.push_back(std::move(kernel));
+  });
   return kernels;
 }
 
 size_t count_kernels_to_realize(std::span<Storage* const> storages) {
   const std::lock_guard lock(realize_mutex());
   size_t count = 0;
-  for (const std::vector<Storage*>& group : by_device(storages)) {
-    count += Job(group).count_kernels();
-  }
+  for_each_job(storages, [&](Job job) { count += job.count_kernels(); });
   return count;
 }
 

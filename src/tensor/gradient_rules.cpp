@@ -120,6 +120,9 @@ Ref<Value> d_contiguous_backward(const StepBack& s, const Ref<Value>& g) {
   if (s.value().numbers().size() != 1) return g;
   return unary(Op::CONTIGUOUS, g);
 }
+Ref<Value> d_copy(const StepBack& s, const Ref<Value>& g) {
+  return Value::make(Op::COPY, s.dtype(), s.source(0).device(), g->shape(), {}, g);
+}
 Ref<Value> d_same(const StepBack&, const Ref<Value>& g) { return g; }
 
 // ----------------------------------------------------------------------------- elementwise, others
@@ -296,6 +299,7 @@ constexpr Row kRows[] = {
     {Op::FLIP, of_unary<d_flip>},
     {Op::VIEW, of_unary<d_view>},
     {Op::CONTIGUOUS, of_unary<d_same>},
+    {Op::COPY, of_unary<d_copy>},
     {Op::CONTIGUOUS_BACKWARD, of_unary<d_contiguous_backward>},
     {Op::REDUCE_AXIS, of_unary<d_reduce>},
     {Op::AFTER, gradients_of_write},

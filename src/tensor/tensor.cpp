@@ -185,6 +185,16 @@ bool Tensor::is_realized() const { return storage_->is_realized(); }
 // ---------------------------------------------------------------------------------------- copies
 
 Tensor Tensor::clone() const { return tensor_of(read(*this)); }
+Tensor Tensor::to(std::string_view device) const {
+  Device& target = find_device(device);
+  if (&target == &device_of(*this)) return *this;
+  if (storage_watch() != nullptr) {
+    throw JitError(fmt::format("[to] from {} to {}: a function that is captured stays on a device",
+                               this->device(), device));
+  }
+  return tensor_of(Value::make(Op::COPY, dtype(), target, shape(), {}, read(*this)));
+}
+
 Tensor Tensor::contiguous() const { return is_contiguous() ? *this : clone(); }
 
 // ---------------------------------------------------------------------------------------- values

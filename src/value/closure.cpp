@@ -46,6 +46,11 @@ struct Opened {
 
 }  // namespace
 
+std::span<const Ref<Value>> Closure::sources_of(const Value& value) {
+  if (value.is(Op::COPY)) return {};
+  return value.sources();
+}
+
 void Closure::visit(Value* root) {
   if (root->mark_ != 0) return;
   std::vector<Opened> stack;
@@ -57,13 +62,14 @@ void Closure::visit(Value* root) {
     open(root);
     while (!stack.empty()) {
       auto& [value, next] = stack.back();
-      if (next < value->sources().size()) {
-        Value* source = value->sources()[next++].get();
+      if (next < sources_of(*value).size()) {
+        Value* source = sources_of(*value)[next++].get();
         if (source->mark_ == 0) open(source);
         continue;
       }
       nodes_.push_back({.value = value, .is_filled = value->is_filled()});
-      for (const Ref<Value>& source : value->sources()) node(*source).edges++;
+      for (const Ref<Value>& source : sources_of(*value)) node(*source).edges++;
+      if (value->is(Op::COPY) && !value->is_filled()) copies_.push_back(value);
       value->mark_ = uint32_t(nodes_.size());
       stack.pop_back();
     }
@@ -82,7 +88,7 @@ void Closure::decide() {
     if (n.is_taped) keep_for_gradients(n);
     if (!n.is_kept) continue;
     if (!n.is_stored()) {
-      for (const Ref<Value>& source : n.value->sources()) node(*source).is_kept = true;
+      for (const Ref<Value>& source : sources_of(*n.value)) node(*source).is_kept = true;
     } else if (may_be_read_through(n)) {
       node(*n.value->sources()[1]).is_kept = true;
     }
@@ -112,9 +118,9 @@ void Closure::find_candidates() {
     n.is_kept = v.owners() > n.edges;
     n.is_taped = v.is_tracked() && (v.owners() > n.edges + n.roots || v.is_step());
     if (n.is_filled) continue;
-    n.is_free = v.is(Op::CONST) || v.is(Op::IOTA) || v.is(Op::BUFFER);
+    n.is_free = v.is(Op::CONST) || v.is(Op::IOTA) || v.is(Op::BUFFER) || v.is(Op::COPY);
     n.reduces = v.is(Op::REDUCE_AXIS);
-    for (const Ref<Value>& source : v.sources()) {
+    for (const Ref<Value>& source : sources_of(v)) {
       const Node& s = node(*source);
       if (is_movement(v.op())) n.is_free = s.is_free;
       if (!s.is_candidate) n.reduces |= s.reduces;
@@ -126,7 +132,7 @@ void Closure::find_candidates() {
 void Closure::need_sources(uint32_t index) {
   Value& v = *nodes_[index].value;
   if (!v.is(Op::AFTER) || nodes_[index].is_filled) {
-    for (const Ref<Value>& source : v.sources()) node(*source).is_needed = true;
+    for (const Ref<Value>& source : sources_of(v)) node(*source).is_needed = true;
     return;
   }
   Chain chain = chain_of(v);

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/ref.h"
 #include "value/value.h"
 
 namespace weft {
@@ -47,6 +48,8 @@ class Closure {
   // Sources before users; the order depends on the program alone.
   std::span<const Node> nodes() const { return nodes_; }
   std::span<const Chain> chains() const { return chains_; }
+  // COPYs that are not filled: memory here, whose sources are no part of the closure.
+  std::span<Value* const> copies() const { return copies_; }
   uint32_t index_of(const Value& value) const { return value.mark_ - 1; }
   const Node& node_of(const Value& value) const { return nodes_[index_of(value)]; }
 
@@ -58,6 +61,7 @@ class Closure {
   Node& node(const Value& value) { return nodes_[index_of(value)]; }
   void visit(Value* root);
   void unmark() noexcept;
+  static std::span<const Ref<Value>> sources_of(const Value& value);
   static bool may_be_read_through(const Node& n);
   void keep_for_gradients(const Node& n);
   void find_candidates();
@@ -67,6 +71,7 @@ class Closure {
 
   std::vector<Node> nodes_;
   std::vector<Chain> chains_;
+  std::vector<Value*> copies_;
 };
 
 }  // namespace weft

@@ -60,7 +60,7 @@ class Importer {
 
   void import(uint32_t i) {
     const Closure::Node& n = closure_.nodes()[i];
-    if (n.is_filled || n.value->is(Op::BUFFER)) {
+    if (is_memory(n)) {
       import_memory(i);
       return;
     }
@@ -83,6 +83,10 @@ class Importer {
   }
 
   // ---- memory
+
+  static bool is_memory(const Closure::Node& n) {
+    return n.is_filled || n.value->is(Op::BUFFER) || n.value->is(Op::COPY);
+  }
 
   void import_memory(uint32_t i) {
     Made& made = made_[i];
@@ -127,7 +131,7 @@ class Importer {
   UOp base_of(const Closure::Chain& chain, const Value& top) {
     const Closure::Node& n = closure_.nodes()[chain.base];
     Made& made = made_[chain.base];
-    if (n.is_filled || n.value->is(Op::BUFFER)) {
+    if (is_memory(n)) {
       import_memory(chain.base);
       if (dying_.contains(made.memory) && written_.insert(made.memory).second) return made.memory;
     } else if (made.memory && !n.is_stored() && written_.insert(made.memory).second) {

@@ -40,6 +40,7 @@ class Value {
   //   REDUCE_AXIS    the op, then the axes
   //   AFTER          sizes, strides and offset of the view that is written: sources are the old
   //                  version and the value, which has the view's shape or is a scalar
+  //   COPY           none: its source is on another device, and computed there first
   //   CONTIGUOUS_BACKWARD  none: the same value; 1: and its gradient is made contiguous;
   //                  0 and the number of a Storage: a leaf of the tape
   // All else has none: RESHAPE and EXPAND go to `shape`, IOTA counts to it, BUFFER is memory that

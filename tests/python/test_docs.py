@@ -18,7 +18,8 @@ from weft import ir, nn
 
 ROOTS = {"weft.ir": ir, "weft.dtypes": weft.dtypes, **{name: getattr(ir, name) for name in ir.__all__},
          "weft": weft, "Tensor": weft.Tensor, "Counters": type(weft.counters),
-         "nn.state": nn.state, **{f"nn.state.{name}": getattr(nn.state, name) for name in nn.state.__all__}}
+         **{f"{module.__name__}{name}": getattr(module, name[1:]) if name else module
+            for module in (nn, nn.lr_scheduler, nn.optim, nn.state) for name in ("", *(f".{n}" for n in module.__all__))}}
 
 
 def members(name: str, value: object) -> Iterator[tuple[str, object]]:

@@ -92,6 +92,18 @@ def test_tensors_of_one_storage_share_memory(tmp_path: pathlib.Path, form: str) 
     assert loaded["a"].shares_memory_with(loaded["t"]) and (tmp_path / "x.pt").read_bytes() == before
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_protocols_of_pickles(tmp_path: pathlib.Path, form: str, protocol: int) -> None:
+    torch = pytest.importorskip("torch")
+    plain = {"f": frozenset([1]), "b": b"xx", "c": (1, 2, 3, 4), "a": bytearray(b"q"), 7: "x" * 300, ("k", 1): [[]]}
+    saved = {**plain, "t": torch.ones(2), "size": torch.Size([1, 2]), "dtype": torch.float16, "on": torch.device("cpu")}
+    torch.save(saved, tmp_path / "x.pt", pickle_protocol=protocol, _use_new_zipfile_serialization=FORMS[form])
+    loaded = torch_load(tmp_path / "x.pt")
+    assert loaded.pop("t").tolist() == [1, 1]
+    assert loaded == {**plain, "size": (1, 2), "dtype": dtypes.float16, "on": "cpu"}
+
+
 def test_archives_are_mapped(tmp_path: pathlib.Path) -> None:
     torch = pytest.importorskip("torch")
     torch.save({"a": torch.arange(4.0)}, tmp_path / "x.pt")
@@ -189,6 +201,20 @@ def test_archives_that_are_none_of_pytorch(tmp_path: pathlib.Path) -> None:
         path.write_bytes(content)
         with pytest.raises(weft.FileFormatError):
             torch_load(path)
+
+
+def test_storages_that_overlap(tmp_path: pathlib.Path) -> None:
+    content = tensor_pickle()[:-1] + tensor_pickle(key="1")[2:-1] + b"\x86."
+    data = np.arange(4, dtype=np.float32).tobytes()
+    path = archive(tmp_path / "x.pt", content, **{"0": data, "1": data})
+    assert [t.tolist() for t in torch_load(path)] == [[0, 1, 2, 3]] * 2
+    with zipfile.ZipFile(path) as made:
+        first, second = (made.getinfo(f"archive/data/{i}").header_offset for i in range(2))
+    whole = path.read_bytes()  # the place of the second one, in the directory, becomes that of the first
+    name = b"archive/data/1"
+    path.write_bytes(whole.replace(struct.pack("<I", second) + name, struct.pack("<I", first) + name))
+    with pytest.raises(weft.FileFormatError, match="overlaps"):
+        torch_load(path)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -1,5 +1,5 @@
 """Layers, optimisers and files of weights."""
 
-from weft.nn import state
+from weft.nn import lr_scheduler, optim, state
 
-__all__ = ["state"]
+__all__ = ["lr_scheduler", "optim", "state"]

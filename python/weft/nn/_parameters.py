@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
-from weft import _core
 from weft._core import Tensor
-
-no_grad: Any = getattr(_core, "no_grad", contextlib.nullcontext)
+from weft._grad import no_grad
 
 
 def write(tensor: Tensor, value: Tensor) -> Tensor:

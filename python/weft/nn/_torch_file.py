@@ -3,8 +3,10 @@ are zip archives, or in the form before PyTorch 1.6: pickles one after the other
 
 from __future__ import annotations
 
+import bisect
 import os
 import struct
+import sys
 import zipfile
 from collections import OrderedDict
 from collections.abc import Callable
@@ -51,6 +53,7 @@ class _File:
         self.data = map_file(path)
         self.device = device
         self.storages: dict[str, _Storage] = {}
+        self.places: list[tuple[int, int]] = []  # of storages in memory, in order
         self.names = self.known_names()
 
     def fail(self, text: str) -> NoReturn:
@@ -61,7 +64,7 @@ class _File:
         names: dict[str, Any] = {
             "collections.OrderedDict": Function(_ordered_dict),
             "torch._utils._rebuild_tensor": Function(self.tensor),
-            "torch._utils._rebuild_tensor_v2": Function(lambda *a: self.tensor(*a[:4])),
+            "torch._utils._rebuild_tensor_v2": Function(self.tensor_with_flags),
             "torch._utils._rebuild_tensor_v3": Function(self.tensor_of_dtype),
             "torch._utils._rebuild_parameter": Function(lambda data, *_: data),
             "torch._utils._rebuild_parameter_with_state": Function(lambda data, *_: data),
@@ -76,6 +79,7 @@ class _File:
         }
         for module in ("__builtin__", "builtins"):
             names[f"{module}.set"] = Function(_plain_set)
+            names[f"{module}.frozenset"] = Function(lambda *a: frozenset(_plain_set(*a)))
             names[f"{module}.bytearray"] = Function(_byte_array)
         for storage, dtype in _STORAGES.items():
             names[f"torch.{storage}Storage"] = _StorageKind(_DTYPES[dtype])
@@ -115,6 +119,12 @@ class _File:
         if numel > LARGEST or (last + 1) * kind.itemsize > storage.data.size:
             self.fail(f"a tensor of {kind.name} ends at element {last}, in a storage of {storage.data.size} bytes")
         return self.flat(storage, kind).as_strided(sizes, strides, start[0])
+
+    def tensor_with_flags(self, storage: Any, offset: Any, size: Any, stride: Any, _grad: Any, _hooks: Any,
+                          flags: Any = None) -> Tensor | None:
+        if flags:  # negated or conjugated lazily
+            self.fail("a tensor whose elements are not its values")
+        return self.tensor(storage, offset, size, stride)
 
     def tensor_of_dtype(self, storage: Any, offset: Any, size: Any, stride: Any, _grad: Any, _hooks: Any, dtype: Any,
                         *_: Any) -> Tensor | None:
@@ -164,6 +174,7 @@ class _File:
                 if name not in entries:
                     self.fail(f"there is no {name}")
                 self.storages[key] = _Storage(dtype, self.record(entries[name]))
+                self.check_apart(self.storages[key], name)
             made = self.storages[key]
             assert made.data is not None
             if made.data.size < nbytes:
@@ -184,6 +195,19 @@ class _File:
         if data.size != info.file_size:
             self.fail(f"{info.filename} is cut off")
         return data
+
+    def check_apart(self, storage: _Storage, name: str) -> None:
+        """No two storages have a byte in common."""
+        assert storage.data is not None
+        if storage.data.size == 0:
+            return
+        begin = storage.data.ctypes.data
+        at = bisect.bisect(self.places, (begin, 0))
+        before = self.places[at - 1][1] if at > 0 else 0
+        after = self.places[at][0] if at < len(self.places) else sys.maxsize
+        if before > begin or begin + storage.data.size > after:
+            self.fail(f"{name} overlaps with another storage")
+        self.places.insert(at, (begin, begin + storage.data.size))
 
     # ---- the form before archives
 
