@@ -65,7 +65,7 @@ def overwritten(x: Tensor) -> Tensor:
 def updated_slices(x: Tensor) -> Tensor:
     y = x * 1
     y[1:] += y[:-1] * 2
-    y[:2] *= y[1:]
+    y[:2] *= y[1:3]
     return (y * y).sum()
 
 
