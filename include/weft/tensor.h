@@ -78,6 +78,33 @@ struct Element {
   }
 };
 
+class Tensor;
+
+// The second operand of an operation: a tensor, which it borrows, or a number.
+class Operand {
+ public:
+  Operand(const Tensor& tensor) : tensor_(&tensor) {}  // NOLINT: either will do
+  template <class T>
+    requires std::is_convertible_v<T, Number>
+  Operand(T number) : number_(number) {}  // NOLINT
+
+  const Tensor* tensor() const { return tensor_; }  // null for a number
+  Number number() const { return number_; }
+
+ private:
+  const Tensor* tensor_ = nullptr;
+  Number number_ = false;
+};
+
+// How a division rounds.
+enum class Rounding : uint8_t { kNone, kTowardZero, kDown };
+
+// How gelu is computed: by tanh, as most models were trained, or by erf.
+enum class Gelu : uint8_t { kTanh, kErf };
+
+// What a loss does with the losses of its elements.
+enum class Reduction : uint8_t { kNone, kMean, kSum };
+
 // A handle: a view of a storage. Copies are further handles on the same memory. One that was moved
 // from can only be assigned to or destroyed.
 class Tensor {
@@ -190,6 +217,102 @@ class Tensor {
   Tensor div(Number y) const;
   Tensor neg() const;
 
+  // ---- arithmetic: broadcast and promoted in the same way
+  Tensor div(Operand y, Rounding rounding) const;
+  Tensor mod(Operand y) const;   // the sign of y, as in Python
+  Tensor fmod(Operand y) const;  // the sign of this, as in C
+  // As C's pow. Integers stay integers; a negative power of them is 0 but for 1 and -1, and as a
+  // number a DTypeError.
+  Tensor pow(Operand y) const;
+  Tensor reverse_pow(Number x) const;  // x to the power of this
+  Tensor lt(Operand y) const;
+  Tensor le(Operand y) const;
+  Tensor gt(Operand y) const;
+  Tensor ge(Operand y) const;
+  Tensor eq(Operand y) const;
+  Tensor ne(Operand y) const;
+  Tensor maximum(Operand y) const;  // NaN wins
+  Tensor minimum(Operand y) const;
+  Tensor clamp(std::optional<Operand> least, std::optional<Operand> most) const;
+  Tensor bitwise_and(Operand y) const;
+  Tensor bitwise_or(Operand y) const;
+  Tensor bitwise_xor(Operand y) const;
+  Tensor bitwise_not() const;
+  Tensor lshift(Operand y) const;  // 0 where y is negative or past the width
+  Tensor rshift(Operand y) const;
+  Tensor logical_not() const;
+  Tensor abs() const;
+  Tensor sign() const;               // -1, 0 or 1; NaN stays
+  Tensor copysign(Operand y) const;  // the size of this with the sign of y
+  Tensor square() const;
+  Tensor trunc() const;
+  Tensor floor() const;
+  Tensor ceil() const;
+  Tensor round() const;  // halves to even
+  Tensor isnan() const;
+  Tensor isfinite() const;
+  Tensor isinf(bool detect_positive = true, bool detect_negative = true) const;
+  // |this - other| <= atol + rtol |other|, or equal.
+  Tensor isclose(Operand other, double rtol = 1e-5, double atol = 1e-8,
+                 bool equal_nan = false) const;
+  bool allclose(Operand other, double rtol = 1e-5, double atol = 1e-8,
+                bool equal_nan = false) const;           // computes it
+  Tensor lerp(const Tensor& end, Operand weight) const;  // this + weight (end - this)
+  Tensor logaddexp(Operand y) const;                     // log(exp(this) + exp(y))
+  Tensor hypot(Operand y) const;
+
+  // ---- functions of reals: float32 of integers and bools; to a few units in the last place
+  Tensor sqrt() const;
+  Tensor rsqrt() const;
+  Tensor reciprocal() const;
+  Tensor exp() const;
+  Tensor exp2() const;
+  Tensor expm1() const;
+  Tensor log() const;
+  Tensor log2() const;
+  Tensor log10() const;
+  Tensor log1p() const;
+  Tensor sin() const;
+  Tensor cos() const;
+  Tensor tan() const;
+  Tensor asin() const;
+  Tensor acos() const;
+  Tensor atan() const;
+  Tensor atan2(Operand x) const;  // the angle of (x, this)
+  Tensor sinh() const;
+  Tensor cosh() const;
+  Tensor tanh() const;
+  Tensor asinh() const;
+  Tensor acosh() const;
+  Tensor atanh() const;
+  Tensor erf() const;
+
+  // ---- activations
+  Tensor relu() const;
+  Tensor relu6() const;
+  Tensor leaky_relu(double neg_slope = 0.01) const;
+  Tensor elu(double alpha = 1.0) const;
+  Tensor celu(double alpha = 1.0) const;
+  Tensor selu(double alpha = 1.67326, double gamma = 1.0507) const;
+  Tensor gelu(Gelu kind = Gelu::kTanh) const;
+  Tensor quick_gelu() const;  // x sigmoid(1.702 x)
+  Tensor silu() const;        // x sigmoid(x)
+  Tensor swish() const { return silu(); }
+  Tensor mish() const;  // x tanh(softplus(x))
+  Tensor sigmoid() const;
+  Tensor logsigmoid() const;
+  Tensor softplus(double beta = 1.0) const;  // log(1 + exp(beta x)) / beta
+  Tensor softsign() const;
+  Tensor hardsigmoid(double alpha = 1.0 / 6, double beta = 0.5) const;
+  Tensor hardswish() const;
+  Tensor hardtanh(double min_val = -1, double max_val = 1) const;
+  // Along an axis; in `dtype` where one is given.
+  Tensor softmax(int64_t axis = -1, std::optional<DType> dtype = {}) const;
+  Tensor softmin(int64_t axis = -1, std::optional<DType> dtype = {}) const;
+  Tensor log_softmax(int64_t axis = -1, std::optional<DType> dtype = {}) const;
+  Tensor layernorm(const Axes& axes = std::vector<int64_t>{-1}, double eps = 1e-5) const;
+  Tensor normalize(double p = 2.0, int64_t dim = 1, double eps = 1e-12) const;
+
   // ---- reductions by ADD, MUL, MAX, MIN, AND, OR, XOR
   Tensor reduce(Op op, const Axes& axes = {}, bool keepdim = false) const;
   Tensor sum(const Axes& axes = {}, bool keepdim = false) const;
@@ -197,7 +320,50 @@ class Tensor {
   Tensor min(const Axes& axes = {}, bool keepdim = false) const;
   Tensor prod(const Axes& axes = {}, bool keepdim = false) const;
   Tensor mean(const Axes& axes = {}, bool keepdim = false) const;
+  Tensor sum(const Axes& axes, bool keepdim, DType dtype) const;  // added in this dtype
+  Tensor prod(const Axes& axes, bool keepdim, DType dtype) const;
+  Tensor any(const Axes& axes = {}, bool keepdim = false) const;
+  Tensor all(const Axes& axes = {}, bool keepdim = false) const;
+  // The first place of the largest or smallest element, which is NaN where there is one; of the
+  // flat tensor without an axis.
+  Tensor argmax(std::optional<int64_t> axis = {}, bool keepdim = false) const;
+  Tensor argmin(std::optional<int64_t> axis = {}, bool keepdim = false) const;
+  // Squares of the distances to the mean, over their count less the correction.
+  Tensor var(const Axes& axes = {}, bool keepdim = false, double correction = 1) const;
+  Tensor std(const Axes& axes = {}, bool keepdim = false, double correction = 1) const;
+  std::pair<Tensor, Tensor> var_mean(const Axes& axes = {}, bool keepdim = false,
+                                     double correction = 1) const;
+  std::pair<Tensor, Tensor> std_mean(const Axes& axes = {}, bool keepdim = false,
+                                     double correction = 1) const;
+  Tensor logsumexp(const Axes& axes = {}, bool keepdim = false) const;
   Tensor matmul(const Tensor& y) const;  // NumPy's rules for any rank
+
+  // ---- along an axis, element by element
+  Tensor cumsum(int64_t axis = 0) const;
+  Tensor cumprod(int64_t axis) const;
+  // The largest or smallest element so far, and its last place.
+  std::pair<Tensor, Tensor> cummax(int64_t axis = 0) const;
+  std::pair<Tensor, Tensor> cummin(int64_t axis = 0) const;
+  Tensor logcumsumexp(int64_t axis = 0) const;
+  // Values and their places: equal ones stay in order, NaN is larger than all.
+  std::pair<Tensor, Tensor> sort(int64_t dim = -1, bool descending = false) const;
+  Tensor argsort(int64_t dim = -1, bool descending = false) const;
+  std::pair<Tensor, Tensor> topk(int64_t k, int64_t dim = -1, bool largest = true) const;
+
+  // ---- losses. Classes are along axis 1, or 0 of a tensor of one axis.
+  Tensor binary_crossentropy(const Tensor& y, Reduction reduction = Reduction::kMean) const;
+  Tensor binary_crossentropy_logits(const Tensor& y, Reduction reduction = Reduction::kMean,
+                                    std::optional<Tensor> pos_weight = {}) const;
+  // y: classes as integers, or probabilities in this tensor's shape.
+  Tensor cross_entropy(const Tensor& y, Reduction reduction = Reduction::kMean,
+                       double label_smoothing = 0.0) const;
+  Tensor nll_loss(const Tensor& y, std::optional<Tensor> weight = {},
+                  std::optional<int64_t> ignore_index = {},
+                  Reduction reduction = Reduction::kMean) const;
+  // Classes are along the last axis.
+  Tensor sparse_categorical_crossentropy(const Tensor& y, int64_t ignore_index = -1,
+                                         double label_smoothing = 0.0,
+                                         Reduction reduction = Reduction::kMean) const;
 
   // ---- views: they share memory wherever PyTorch's would
   Tensor reshape(Ints shape) const;  // one -1 is worked out; a copy where no view can do it

@@ -1,6 +1,5 @@
 // Tensor's operators: Python's, reflected and in place, and the methods that are named for them.
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -33,69 +32,17 @@ struct Binary {
   static void update(Tensor& x, Number y) { x.update(op, y); }
 };
 
-bool has_nan(const Tensor& x) { return x.dtype().is_float(); }
-bool has_nan(Number x) { return std::holds_alternative<double>(x); }
-
-// x < y with either a number
-Tensor less(const Tensor& x, const Tensor& y) { return x.binary(Op::CMPLT, y); }
-Tensor less(const Tensor& x, Number y) { return x.binary(Op::CMPLT, y); }
-Tensor less(Number x, const Tensor& y) { return y.reverse_binary(Op::CMPLT, x); }
-
-struct Greater {
+// A method of Tensor that takes an operand.
+template <Tensor (Tensor::*function)(Operand) const>
+struct Method {
   template <class Y>
   static Tensor left(const Tensor& x, const Y& y) {
-    return less(y, x);
-  }
-};
-struct AtMost {
-  template <class Y>
-  static Tensor left(const Tensor& x, const Y& y) {
-    // not (y < x) would hold with NaN
-    if (!has_nan(x) && !has_nan(y)) return less(y, x).unary(Op::NOT);
-    return less(x, y).binary(Op::OR, x.binary(Op::CMPEQ, y));
-  }
-};
-struct AtLeast {
-  template <class Y>
-  static Tensor left(const Tensor& x, const Y& y) {
-    if (!has_nan(x) && !has_nan(y)) return less(x, y).unary(Op::NOT);
-    return less(y, x).binary(Op::OR, x.binary(Op::CMPEQ, y));
+    return (x.*function)(y);
   }
 };
 
-double double_of(Number n) {
-  return std::visit([](auto x) { return double(x); }, n);
-}
-
-// x * x * ..., by squaring
-Tensor whole_power(const Tensor& x, uint64_t n) {
-  std::optional<Tensor> result;
-  for (Tensor square = x; n != 0; n >>= 1) {
-    if (n & 1) result = result ? result->mul(square) : square;
-    if (n > 1) square = square.mul(square);
-  }
-  return result ? *result : Tensor::full(x.shape(), int64_t(1), x.dtype(), x.device());
-}
-
-struct Power {
-  static Tensor left(const Tensor& x, const Tensor& y) {
-    throw DTypeError(
-        fmt::format("[pow] the exponent is a number, not a Tensor of {}: x ** y is "
-                    "(x.log2() * y).exp2() where x is positive",
-                    y.shape().size() == 0 ? "one element" : x.dtype().name()));
-  }
-  static Tensor left(const Tensor& x, Number y) { return power(x, y); }
-  static Tensor right(const Tensor& x, Number base) {
-    const double b = double_of(base);
-    if (!(b > 0)) {
-      throw DTypeError(
-          fmt::format("[pow] {} to the power of a Tensor: the base must be positive", b));
-    }
-    const Tensor exponent = x.dtype().is_float() ? x : x.cast(dtypes::float32);
-    const Tensor result = exponent.mul(std::log2(b)).unary(Op::EXP2);
-    const bool is_whole = !has_nan(base) && !x.dtype().is_float();
-    return is_whole ? result.unary(Op::ROUND).cast(x.dtype()) : result;
-  }
+struct Power : Method<&Tensor::pow> {
+  static Tensor right(const Tensor& x, Number base) { return x.reverse_pow(base); }
 };
 
 struct MatrixProduct {
@@ -151,7 +98,7 @@ Tensor method(const Tensor& x, nb::handle other, bool reverse) {
 
 template <class Operation>
 Tensor plain_method(const Tensor& x, nb::handle other) {
-  return method<Operation>(x, other, false);
+  return of_operand(x, "operator", other, [&](const auto& y) { return Operation::left(x, y); });
 }
 
 std::string signature(std::string_view name, std::string_view argument,
@@ -193,38 +140,24 @@ void plain_method_of(TensorClass& c, const char* name, const char* doc) {
 
 Tensor divide(const Tensor& x, nb::handle other, bool reverse,
               const std::optional<std::string>& mode) {
+  if (!mode) return method<Binary<Op::FDIV>>(x, other, reverse);
   if (mode == "floor") return method<Binary<Op::IDIV>>(x, other, reverse);
-  if (mode && mode != "trunc") {
+  if (mode != "trunc") {
     throw DTypeError(
         fmt::format("[div] rounding_mode is None, 'trunc' or 'floor', not '{}'", *mode));
   }
-  if (!mode) return method<Binary<Op::FDIV>>(x, other, reverse);
-  const bool is_whole = !x.dtype().is_float() && !PyFloat_Check(other.ptr()) &&
-                        (as_tensor(other) == nullptr || !as_tensor(other)->dtype().is_float());
-  if (is_whole) return method<Binary<Op::CDIV>>(x, other, reverse);
-  return method<Binary<Op::FDIV>>(x, other, reverse).unary(Op::TRUNC);
+  return of_operand(x, "div", other, [&](const auto& y) {
+    if (!reverse) return x.div(y, Rounding::kTowardZero);
+    if constexpr (std::is_same_v<std::decay_t<decltype(y)>, Tensor>) {
+      return y.div(x, Rounding::kTowardZero);
+    } else {
+      const bool is_real = x.dtype().is_float() || std::holds_alternative<double>(y);
+      return is_real ? x.reverse_binary(Op::FDIV, y).trunc() : x.reverse_binary(Op::CDIV, y);
+    }
+  });
 }
 
 }  // namespace
-
-Tensor power(const Tensor& x, Number y) {
-  const double n = double_of(y);
-  constexpr double most = 1024;
-  const bool is_whole = n == std::floor(n) && std::abs(n) <= most;
-  if (!x.dtype().is_float()) {
-    if (has_nan(y)) return power(x.cast(dtypes::float32), y);
-    if (n < 0)
-      throw DTypeError("[pow] an integer to a negative power is none: cast to a float first");
-  }
-  if (is_whole && n == 1) return x.clone();
-  if (is_whole && n >= 0) return whole_power(x, uint64_t(n));
-  if (is_whole) return whole_power(x, uint64_t(-n)).unary(Op::RECIP);
-  if (n == 0.5) return x.unary(Op::SQRT);
-  if (!x.dtype().is_float()) {
-    throw DTypeError(fmt::format("[pow] the exponent is {}, at most {}", n, most));
-  }
-  return x.unary(Op::LOG2).mul(n).unary(Op::EXP2);
-}
 
 void bind_tensor_elementwise(TensorClass& c) {
   operators_of<Binary<Op::ADD>>(c, "add");
@@ -241,9 +174,9 @@ void bind_tensor_elementwise(TensorClass& c) {
   operators_of<Power>(c, "pow");
   operators_of<MatrixProduct>(c, "matmul");
   comparison_of<Binary<Op::CMPLT>>(c, "lt");
-  comparison_of<Greater>(c, "gt");
-  comparison_of<AtMost>(c, "le");
-  comparison_of<AtLeast>(c, "ge");
+  comparison_of<Method<&Tensor::gt>>(c, "gt");
+  comparison_of<Method<&Tensor::le>>(c, "le");
+  comparison_of<Method<&Tensor::ge>>(c, "ge");
   comparison_of<Binary<Op::CMPEQ>>(c, "eq");
   comparison_of<Binary<Op::CMPNE>>(c, "ne");
 
@@ -255,10 +188,12 @@ void bind_tensor_elementwise(TensorClass& c) {
   method_of<Binary<Op::SUB>>(c, "sub", "self - x; x - self with reverse.");
   method_of<Binary<Op::MUL>>(c, "mul", "self * x.");
   method_of<Binary<Op::MOD>>(c, "mod", "self % x, with the sign of x; x % self with reverse.");
-  method_of<Power>(c, "pow", R"(self ** x, for a number x; x ** self with reverse.
+  method_of<Power>(c, "pow", R"(self ** x; x ** self with reverse. Integers stay integers.
 
 >>> Tensor([1, 2, 3]).pow(2).tolist(), (Tensor([4.0]) ** 0.5).item()
 ([1, 4, 9], 2.0)
+>>> (2 ** Tensor([1, 2, 3])).tolist(), (Tensor([-2.0, 4.0]) ** Tensor([3, -1])).tolist()
+([2, 4, 8], [-8.0, 0.25])
 )");
   method_of<Binary<Op::AND>>(c, "bitwise_and", "self & x.");
   method_of<Binary<Op::OR>>(c, "bitwise_or", "self | x.");
@@ -273,6 +208,22 @@ void bind_tensor_elementwise(TensorClass& c) {
 [3, 5]
 )");
   plain_method_of<Binary<Op::MIN>>(c, "minimum", "The smaller of self and x; NaN where either is.");
+  plain_method_of<Method<&Tensor::fmod>>(c, "fmod", R"(The remainder with the sign of self.
+
+>>> Tensor([7, -7]).fmod(3).tolist(), (Tensor([7, -7]) % 3).tolist()
+([1, -1], [1, 2])
+)");
+  plain_method_of<Method<&Tensor::lt>>(c, "lt", "self < x, element by element.");
+  plain_method_of<Method<&Tensor::le>>(c, "le", "self <= x, element by element.");
+  plain_method_of<Method<&Tensor::gt>>(c, "gt", "self > x, element by element.");
+  plain_method_of<Method<&Tensor::ge>>(c, "ge", "self >= x, element by element.");
+  plain_method_of<Method<&Tensor::atan2>>(c, "atan2",
+                                          R"(The angle of the point (x, self), from -pi to pi.
+
+>>> Tensor([0.0, 1.0]).atan2(0.0).tolist()
+[0.0, 1.5707963705062866]
+)");
+  plain_method_of<Method<&Tensor::hypot>>(c, "hypot", "The square root of self^2 + x^2.");
   c.def(
       "div", divide, nb::arg("x"), nb::arg("reverse") = false,
       nb::arg("rounding_mode") = nb::none(),

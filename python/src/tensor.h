@@ -79,16 +79,16 @@ std::vector<Tensor> tensors_of(nb::handle first, const nb::args& more, std::stri
 DType dtype_of(nb::handle value);
 std::optional<DType> optional_dtype_of(nb::handle value);
 
-// x ** y (bind_tensor_elementwise.cpp)
-Tensor power(const Tensor& x, Number y);
-
 // ---- the parts of the class, one per file
 
 TensorClass bind_tensor(nb::module_& m);
 void bind_tensor_creation(TensorClass& c);
 void bind_tensor_elementwise(TensorClass& c);
 void bind_tensor_functions(TensorClass& c);
+void bind_tensor_activation(TensorClass& c);
 void bind_tensor_reduce(TensorClass& c);
+void bind_tensor_order(TensorClass& c);
+void bind_tensor_loss(TensorClass& c);
 void bind_tensor_movement(TensorClass& c);
 void bind_tensor_gradient(nb::module_& m, TensorClass& c);
 void bind_tensor_index(TensorClass& c);

@@ -12,6 +12,8 @@
 #include "runtime/device.h"
 #include "tensor/operand.h"
 #include "tensor/promote.h"
+#include "tensor/remainder.h"
+#include "tensor/term.h"
 #include "value/value.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -28,10 +30,11 @@ void check_group(Op op, OpGroup group) {
 
 // x op y of operands of the dtype `type`, which the op takes.
 Ref<Value> combine(Op op, DType type, Ints shape, const Ref<Value>& x, const Ref<Value>& y) {
-  if (type.is_float() && (op == Op::IDIV || op == Op::MOD)) {
-    Ref<Value> floor = apply(Op::FLOOR, type, shape, apply(Op::FDIV, type, shape, x, y));
-    if (op == Op::IDIV) return floor;
-    return apply(Op::SUB, type, shape, x, apply(Op::MUL, type, shape, floor, y));
+  if (type.is_float() && op == Op::MOD) return remainder_down(Term(x), Term(y)).value();
+  if (type.is_float() && op == Op::IDIV) {
+    const DType wide = computing_dtype(type);
+    const Term a(cast_value(x, wide)), b(cast_value(y, wide));
+    return cast_value(quotient_down(a, b).value(), type);
   }
   return apply(op, yields_bool(op) ? dtypes::bool_ : type, shape, x, y);
 }

@@ -207,11 +207,13 @@ void Storage::set_leaf(bool is_leaf) {
 }
 
 Ref<Storage> Storage::gradient() const {
+  if (StorageWatch* watch = storage_watch()) watch->touch(const_cast<Storage&>(*this));
   const std::lock_guard lock(graph_mutex());
   return leaf_ ? leaf_->gradient : Ref<Storage>();
 }
 
 void Storage::set_gradient(Ref<Storage> gradient) {
+  if (StorageWatch* watch = storage_watch()) watch->touch(*this);
   const std::lock_guard lock(graph_mutex());
   if (leaf_) std::swap(leaf_->gradient, gradient);
 }

@@ -51,6 +51,7 @@ class Op:
     dtypes: Sequence[str] = ("float32", "float64", "float16", "bfloat16")
     # Compared at SPECIAL values also (one argument), or at all pairs of them (two).
     special: bool = False
+    special_ints: bool = True
     # The signs of zeros are compared too, with the special values.
     signs: bool = True
     # (relative, absolute), instead of TOLERANCES for all dtypes.
@@ -115,7 +116,7 @@ def check(op: Op, dtypes: Sequence[str] | None = None, device: str | None = None
     for dtype in dtypes or op.dtypes:
         for entry in op.shapes:
             compare(op, arrays_of(op, entry, dtype), dtype, device)
-        if op.special:
+        if op.special and (op.special_ints or dtype.startswith(("float", "bfloat"))):
             compare(op, special_arrays(op, dtype), dtype, device)
 
 
@@ -169,8 +170,9 @@ def numbers_of(tensor: Any) -> Any:
     return array if array.dtype == np.float64 else array.astype(np.int64)
 
 
-def check_layouts(op: Op, dtype: str = "float32") -> None:
+def check_layouts(op: Op, dtype: str | None = None) -> None:
     """Arguments that are views: transposed, every second element, repeated."""
+    dtype = dtype or op.dtypes[0]
     for entry in op.shapes:
         arrays = arrays_of(op, entry, dtype)
         for layout in layouts_of(arrays, dtype):

@@ -1,4 +1,4 @@
-"""docs/walk.md is what weft_walk prints; the programs of docs/versions.md, codegen.md and jit.md run."""
+"""docs/walk.md is what weft_walk prints; the programs of docs/versions.md, codegen.md, jit.md and nn.md run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("WEFT_BUILD", ROOT / "build/release"))
-PROGRAMS = [program for name in ("versions", "jit")
+PROGRAMS = [program for name in ("versions", "jit", "nn")
             for program in re.findall(r"```python\n(.*?)```", (ROOT / f"docs/{name}.md").read_text(), re.DOTALL)]
 
 

@@ -25,7 +25,7 @@ BYTE = "is not a value of uint8, which holds 0 to 255"
     (lambda: Tensor([2.0**63], dtype="int64"), r"\[tensor\] 9.2\S* is not a value of int64"),
     (lambda: Tensor([1], dtype="uint8") + 300, rf"\[ADD\] 300 {BYTE}"),
     (lambda: -1 + Tensor([1], dtype="uint8"), rf"\[ADD\] -1 {BYTE}"),
-    (lambda: Tensor([1], dtype="uint8").clamp(0, 256), rf"\[MIN\] 256 {BYTE}"),
+    (lambda: Tensor([1], dtype="uint8").clamp(0, 256), rf"\[clamp\] 256 {BYTE}"),
     (lambda: Tensor([True]).where(Tensor([1], dtype="uint8"), -1), rf"\[where\] -1 {BYTE}"),
     (lambda: Tensor.full((1,), float("inf"), dtype="int32"), r"\[full\] inf is not a value of int32"),
     (lambda: Tensor.arange(LARGE), r"\[arange\] 1099511627775 is not a value of int32"),

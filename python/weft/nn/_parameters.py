@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from weft._core import Tensor
 from weft._grad import no_grad
+
+
+def uniform(shape: tuple[int, ...], bound: float) -> Tensor:
+    """A parameter of numbers from -bound to bound."""
+    return Tensor.uniform(*shape, low=-bound, high=bound).requires_grad_()
 
 
 def write(tensor: Tensor, value: Tensor) -> Tensor:
     """The value in the memory of the tensor, lazily; no gradient sees it."""
     with no_grad():
-        here: Any = value
-        if value.device != tensor.device:
-            here = here.to(tensor.device)
-        return tensor.assign(here.reshape(tensor.shape))
+        return tensor.assign(value.to(tensor.device).reshape(tensor.shape))

@@ -1,0 +1,146 @@
+// Cumulative reductions: in blocks along the axis, each reduced by a triangle, and the totals of
+// blocks in the same way. For n elements and blocks of b that is n b operations and two kernels for
+// each factor b of n.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ir/bounds.h"
+#include "ir/dtype.h"
+#include "ir/op.h"
+#include "tensor/operand.h"
+#include "tensor/places.h"
+#include "tensor/promote.h"
+#include "tensor/term.h"
+#include "weft/tensor.h"
+#include "weft/view.h"
+
+namespace weft {
+namespace {
+
+// Up to this many elements are one block.
+constexpr int64_t kMostInOne = 64;
+constexpr int64_t kBlock = 32;
+
+Number neutral(Op op, DType dtype) {
+  if (op == Op::ADD) return int64_t(0);
+  if (op == Op::MUL) return int64_t(1);
+  if (dtype.is_float()) return op == Op::MAX ? -HUGE_VAL : HUGE_VAL;
+  const Interval range = bounds_of(dtype);
+  return op == Op::MAX ? range.lo : range.hi;
+}
+
+// (i, j) -> j <= i, of size n by n
+Tensor triangle(const Tensor& x, int64_t n) {
+  const Tensor place = Tensor::arange(int64_t(0), n, int64_t(1), dtypes::int32, x.device());
+  return place.unsqueeze(0).le(place.unsqueeze(1));
+}
+
+const Axes kLast = std::vector<int64_t>{-1};
+
+struct Plain {
+  Op op;
+
+  Number rest(DType dtype) const { return neutral(op, dtype); }
+  Tensor within(const Tensor& x) const {
+    const Tensor seen =
+        Tensor::where(triangle(x, x.shape().back()), x.unsqueeze(-2), rest(x.dtype()));
+    return seen.reduce(op, kLast);
+  }
+  Tensor join(const Tensor& x, const Tensor& before) const { return x.binary(op, before); }
+};
+
+// The running maximum comes out of the exponentials, unless it is infinite.
+struct OfExponentials {
+  static Number rest(DType) { return -HUGE_VAL; }
+  static Tensor within(const Tensor& x) {
+    const Tensor is_seen = triangle(x, x.shape().back()), row = x.unsqueeze(-2);
+    const Tensor most = Tensor::where(is_seen, row, -HUGE_VAL).max(kLast, true).detach();
+    const Tensor shift = Tensor::where(most.isinf(), 0.0, most);
+    const Tensor sum = Tensor::where(is_seen, row.sub(shift), -HUGE_VAL).exp().sum(kLast);
+    return sum.log().add(shift.squeeze(-1));
+  }
+  static Tensor join(const Tensor& x, const Tensor& before) { return x.logaddexp(before); }
+};
+
+std::vector<std::pair<int64_t, int64_t>> on_last(const Tensor& x, int64_t before, int64_t after) {
+  std::vector<std::pair<int64_t, int64_t>> pairs(x.shape().size(), {0, 0});
+  pairs.back() = {before, after};
+  return pairs;
+}
+
+// Along the last axis. From the last level of totals back to the elements.
+template <class Kind>
+Tensor scan_last(const Tensor& x, const Kind& kind) {
+  std::vector<Tensor> levels;  // within blocks, the elements first
+  Tensor totals = x;
+  while (totals.shape().back() > kMostInOne) {
+    const int64_t n = totals.shape().back(), blocks = (n + kBlock - 1) / kBlock;
+    const Number rest = kind.rest(x.dtype());
+    Sizes shape(totals.shape());
+    shape.back() = blocks;
+    shape.push_back(kBlock);
+    const Tensor whole = totals.pad(on_last(totals, 0, blocks * kBlock - n), rest);
+    levels.push_back(kind.within(whole.reshape(shape)));
+    totals = levels.back().at({Ellipsis{}, int64_t(-1)});
+  }
+  Tensor result = kind.within(totals);
+  for (size_t i = levels.size(); i-- > 0;) {
+    const Tensor& inside = levels[i];
+    // Block b comes after the total of those before it.
+    const Tensor before = result.pad(on_last(result, 1, -1), kind.rest(x.dtype()));
+    const Tensor joined = kind.join(inside, before.unsqueeze(-1));
+    Sizes shape(joined.shape());
+    shape.pop_back();
+    shape.back() *= kBlock;
+    const int64_t n = i == 0 ? x.shape().back() : levels[i - 1].shape()[shape.size() - 1];
+    result = joined.reshape(shape).at({Ellipsis{}, Slice{.stop = n}});
+  }
+  return result;
+}
+
+template <class Kind>
+Tensor scan(std::string_view what, const Tensor& given, int64_t axis, const Kind& kind) {
+  const Tensor x = given.ndim() == 0 ? given.reshape({1}) : given;
+  const auto along = int64_t(axis_of(what, axis, x.shape().size()));
+  if (x.numel() == 0) return given.clone();
+  return scan_last(x.transpose(along, -1), kind).transpose(along, -1).reshape(given.shape());
+}
+
+Tensor accumulate(std::string_view what, Op op, const Tensor& x, int64_t axis) {
+  const ReducedDTypes types = reduced_dtypes(op, x.dtype());
+  return scan(what, x.cast(types.accumulator), axis, Plain{op}).cast(types.result);
+}
+
+// An element that is the best so far is its own place; the largest place so far is the last one.
+std::pair<Tensor, Tensor> best_so_far(std::string_view what, Op op, const Tensor& given,
+                                      int64_t axis) {
+  const Tensor x = given.dtype().is_bool() ? given.cast(dtypes::uint8) : given;
+  const Tensor best = scan(what, x, axis, Plain{op});
+  Tensor is_best = x.eq(best);
+  if (x.dtype().is_float()) is_best = is_best.bitwise_or(x.isnan());
+  const Tensor row = x.ndim() == 0 ? x.reshape({1}) : x;
+  const Tensor place = places_along(row, axis_of(what, axis, row.shape().size()));
+  const Tensor marked = Tensor::where(is_best, place, int64_t(0)).reshape(x.shape());
+  return {best.cast(given.dtype()), scan(what, marked, axis, Plain{Op::MAX})};
+}
+
+}  // namespace
+
+Tensor Tensor::cumsum(int64_t axis) const { return accumulate("cumsum", Op::ADD, *this, axis); }
+Tensor Tensor::cumprod(int64_t axis) const { return accumulate("cumprod", Op::MUL, *this, axis); }
+std::pair<Tensor, Tensor> Tensor::cummax(int64_t axis) const {
+  return best_so_far("cummax", Op::MAX, *this, axis);
+}
+std::pair<Tensor, Tensor> Tensor::cummin(int64_t axis) const {
+  return best_so_far("cummin", Op::MIN, *this, axis);
+}
+Tensor Tensor::logcumsumexp(int64_t axis) const {
+  const DType result = real_dtype(dtype());
+  return scan("logcumsumexp", cast(computing_dtype(result)), axis, OfExponentials{}).cast(result);
+}
+
+}  // namespace weft

@@ -1,0 +1,222 @@
+// Sorting: by counting what comes before each element where there are few, else by Batcher's
+// bitonic network, whose steps compare every element with a partner that movement ops find.
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/ref.h"
+#include "ir/dtype.h"
+#include "ir/op.h"
+#include "tensor/operand.h"
+#include "tensor/places.h"
+#include "value/value.h"
+#include "weft/tensor.h"
+#include "weft/view.h"
+
+namespace weft {
+namespace {
+
+const Axes kLast = std::vector<int64_t>{-1};
+
+// ----------------------------------------------------------------------------------------- the
+// order
+
+// An unsigned integer of 32 or 64 bits with the order of the elements: zeros are equal, and so are
+// NaNs, which are larger than all.
+Tensor key_of(const Tensor& given, bool descending) {
+  Tensor x = given;
+  if (x.dtype().is_float() && x.dtype().bits() < 32) x = x.cast(dtypes::float32);
+  if (!x.dtype().is_float() && x.dtype().bits() < 32) x = x.cast(dtypes::int32);
+  const bool is_wide = x.dtype().bits() == 64;
+  const DType dtype = is_wide ? dtypes::uint64 : dtypes::uint32;
+  const int64_t top = is_wide ? INT64_MIN : int64_t(1) << 31;
+  const auto constant = [&](int64_t bits) {
+    return tensor_of(wrapped_constant(device_of(x), dtype, bits));
+  };
+  Tensor key = x;
+  if (x.dtype().is_float()) {
+    const Tensor bits = x.add(0.0).bitcast(dtype);  // -0 + 0 is 0
+    const Tensor is_negative = bits.bitwise_and(constant(top)).ne(int64_t(0));
+    key = Tensor::where(is_negative, bits.bitwise_not(), bits.bitwise_xor(constant(top)));
+    key = Tensor::where(x.isnan(), constant(-1), key);
+  } else if (x.dtype().is_signed()) {
+    key = x.bitcast(dtype).bitwise_xor(constant(top));
+  }
+  return descending ? key.bitwise_not() : key;
+}
+
+// ------------------------------------------------------------------------------------- by counting
+
+// Up to this many elements.
+constexpr int64_t kMostCounted = 64;
+
+// The places of elements in order, along the last axis: element i goes after all that are less, and
+// those before it that are equal.
+Tensor places_by_counting(const Tensor& key) {
+  const size_t rank = key.shape().size();
+  const Tensor other = key.unsqueeze(-2), own = key.unsqueeze(-1);
+  const Tensor place = places_along(key, rank - 1);
+  const Tensor is_earlier = place.unsqueeze(-2).lt(place.unsqueeze(-1));
+  const Tensor is_before = other.lt(own).bitwise_or(other.eq(own).bitwise_and(is_earlier));
+  const Tensor target = is_before.sum(kLast);  // of each element
+  const Tensor is_here = target.unsqueeze(-2).eq(place.unsqueeze(-1));
+  return Tensor::where(is_here, place.unsqueeze(-2), int64_t(0)).sum(kLast);
+}
+
+// -------------------------------------------------------------------------------------- by a
+// network
+
+// What the network sorts: keys of 32 bits with their places in one word, or both side by side.
+struct Items {
+  Tensor key;
+  std::optional<Tensor> place;
+};
+
+template <class Move>
+Items moved_by(const Items& items, Move&& move) {
+  Items result{move(items.key), {}};
+  if (items.place) result.place = move(*items.place);
+  return result;
+}
+
+// In memory of its own: what reads it does not compute it again.
+Tensor stored(const Tensor& x) {
+  const Ref<Value> value = read(x);
+  return tensor_of(Value::make(Op::CONTIGUOUS, x.dtype(), device_of(x), x.shape(), {}, value));
+}
+
+// The lesser of each element and its partner where `is_first` holds, else the greater.
+Items compare(const Items& own, const Items& partner, const Tensor& is_first) {
+  if (!own.place) {
+    return {Tensor::where(is_first, own.key.minimum(partner.key), own.key.maximum(partner.key)),
+            {}};
+  }
+  const Tensor is_less =
+      own.key.lt(partner.key)
+          .bitwise_or(own.key.eq(partner.key).bitwise_and(own.place->lt(*partner.place)));
+  const Tensor is_kept = is_less.eq(is_first);
+  return {Tensor::where(is_kept, own.key, partner.key),
+          Tensor::where(is_kept, *own.place, *partner.place)};
+}
+
+// Elements i and size - 1 - i of each block.
+Items compare_mirrored(const Items& items, int64_t block) {
+  const Sizes whole(items.key.shape());
+  Sizes shape = whole;
+  shape.back() /= block;
+  shape.push_back(block);
+  const Items own = moved_by(items, [&](const Tensor& t) { return t.reshape(shape); });
+  const Items partner = moved_by(own, [](const Tensor& t) { return t.flip({-1}); });
+  const Tensor is_first = places_along(own.key, shape.size() - 1).lt(block / 2);
+  return moved_by(compare(own, partner, is_first),
+                  [&](const Tensor& t) { return t.reshape(whole); });
+}
+
+// Elements i and i + distance of each block of twice the distance.
+Items compare_distant(const Items& items, int64_t distance) {
+  const Sizes whole(items.key.shape());
+  Sizes shape = whole;
+  shape.back() /= 2 * distance;
+  shape.push_back(2);
+  shape.push_back(distance);
+  const Items own = moved_by(items, [&](const Tensor& t) { return t.reshape(shape); });
+  const Items partner = moved_by(own, [](const Tensor& t) { return t.flip({-2}); });
+  const Tensor is_first = places_along(own.key, shape.size() - 2).lt(int64_t(1));
+  return moved_by(compare(own, partner, is_first),
+                  [&](const Tensor& t) { return t.reshape(whole); });
+}
+
+// Steps of the network that one kernel does: each doubles what an element reads.
+constexpr int64_t kStepsInOne = 3;
+
+Items sorted_by_network(Items items) {
+  const int64_t count = items.key.shape().back();
+  for (int64_t block = 2; block <= count; block *= 2) {
+    items = compare_mirrored(items, block);
+    for (int64_t distance = block / 4; distance >= 1; distance /= 2) {
+      // Counted from the end, so that blocks share their last kernels.
+      if (std::countr_zero(uint64_t(distance)) % kStepsInOne == kStepsInOne - 1) {
+        items = moved_by(items, stored);
+      }
+      items = compare_distant(items, distance);
+    }
+    items = moved_by(items, stored);
+  }
+  return items;
+}
+
+// The count is rounded up to a power of two; what is added has the largest key, and later places.
+Tensor places_by_network(const Tensor& key) {
+  const int64_t count = key.shape().back(), padded = int64_t(std::bit_ceil(uint64_t(count)));
+  std::vector<std::pair<int64_t, int64_t>> after(key.shape().size(), {0, 0});
+  after.back().second = padded - count;
+  const Tensor whole = key.bitwise_not().pad(after, int64_t(0)).bitwise_not();
+  Tensor place = places_along(whole, whole.shape().size() - 1).expand(whole.shape());
+  Tensor sorted = place;
+  if (key.dtype().bits() == 32) {
+    const Tensor word = whole.cast(dtypes::uint64).lshift(int64_t(32));
+    const Items items = sorted_by_network({word.bitwise_or(place.cast(dtypes::uint64)), {}});
+    sorted = items.key.cast(dtypes::uint32).cast(dtypes::int32);
+  } else {
+    sorted = *sorted_by_network({whole, place}).place;
+  }
+  return sorted.at({Ellipsis{}, Slice{.stop = count}});
+}
+
+// Along the last axis.
+Tensor places_in_order(const Tensor& x, bool descending) {
+  const Tensor key = key_of(x, descending);
+  return x.shape().back() <= kMostCounted ? places_by_counting(key) : places_by_network(key);
+}
+
+Tensor at_places(const Tensor& x, const Tensor& places) {
+  const Tensor is_here =
+      places_along(x, x.shape().size() - 1).unsqueeze(-2).eq(places.unsqueeze(-1));
+  return Tensor::where(is_here, x.unsqueeze(-2), int64_t(0)).sum(kLast).cast(x.dtype());
+}
+
+// The first `count` places in order along an axis, which is the last one of the result.
+struct Ordered {
+  Tensor x, places;
+  int64_t axis;
+};
+Ordered ordered(std::string_view what, const Tensor& given, int64_t dim, bool descending) {
+  const Tensor row = given.ndim() == 0 ? given.reshape({1}) : given;
+  const auto axis = int64_t(axis_of(what, dim, row.shape().size()));
+  const Tensor x = row.transpose(axis, -1);
+  if (x.numel() == 0) return {x, Tensor::empty(x.shape(), dtypes::int32, x.device()), axis};
+  return {x, places_in_order(x, descending), axis};
+}
+
+}  // namespace
+
+Tensor Tensor::argsort(int64_t dim, bool descending) const {
+  const Ordered o = ordered("argsort", *this, dim, descending);
+  return o.places.transpose(o.axis, -1).reshape(shape());
+}
+
+std::pair<Tensor, Tensor> Tensor::sort(int64_t dim, bool descending) const {
+  const Ordered o = ordered("sort", *this, dim, descending);
+  return {at_places(o.x, o.places).transpose(o.axis, -1).reshape(shape()),
+          o.places.transpose(o.axis, -1).reshape(shape())};
+}
+
+std::pair<Tensor, Tensor> Tensor::topk(int64_t k, int64_t dim, bool largest) const {
+  const Ordered o = ordered("topk", *this, dim, largest);
+  if (k < 0 || k > o.x.shape().back()) {
+    throw ShapeError(fmt::format("[topk] k is {}; allowed are 0 to {}", k, o.x.shape().back()));
+  }
+  const Tensor places = o.places.at({Ellipsis{}, Slice{.stop = k}});
+  const Tensor values = at_places(o.x, places);
+  if (ndim() == 0) return {values.reshape({}), places.reshape({})};
+  return {values.transpose(o.axis, -1), places.transpose(o.axis, -1)};
+}
+
+}  // namespace weft
