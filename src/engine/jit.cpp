@@ -30,6 +30,7 @@
 #include "value/training.h"
 #include "value/value.h"
 #include "value/view.h"
+#include "weft/gradient.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -48,7 +49,7 @@ void realize_all(std::vector<Tensor>& tensors) {
 // No gradient passes out of a function.
 std::vector<Tensor> detached(std::vector<Tensor> tensors) {
   for (Tensor& tensor : tensors) {
-    if (tensor.storage()->leaf_number() == 0) tensor = tensor.detach();
+    if (!tensor.is_leaf()) tensor = tensor.detach();
   }
   return tensors;
 }
@@ -172,7 +173,7 @@ std::optional<std::vector<Storage*>> storages_for(const JitRecipe& recipe,
                                                   std::span<const Tensor> inputs) {
   if (inputs.size() != recipe.inputs.size()) return {};
   if (recipe.default_device != &find_device({})) return {};
-  if (recipe.is_training != is_training()) return {};
+  if (recipe.is_training != is_training() || recipe.has_gradients != gradients_are_on()) return {};
   std::vector<Storage*> storages(recipe.bindings.size());
   for (size_t i = 0; i < inputs.size(); i++) {
     const JitRecipe::Input& input = recipe.inputs[i];

@@ -24,6 +24,7 @@
 #include "value/closure.h"
 #include "value/import.h"
 #include "value/storage.h"
+#include "value/tape.h"
 #include "value/training.h"
 #include "value/value.h"
 #include "weft/tensor.h"
@@ -53,6 +54,7 @@ class Maker {
   std::shared_ptr<const JitRecipe> run(std::span<const Tensor> outputs) {
     recipe_->default_device = &find_device({});
     recipe_->is_training = is_training();
+    recipe_->has_gradients = gradients_are_on();
     add_bindings();
     add_inputs();
     add_outputs(outputs);

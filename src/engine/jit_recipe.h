@@ -81,7 +81,9 @@ struct JitRecipe {
   };
 
   Device* default_device = nullptr;  // at the time: the function makes tensors there
-  bool is_training = false;          // at the time: functions differ then
+  // At the time: functions differ by them.
+  bool is_training = false;
+  bool has_gradients = true;
   std::vector<Binding> bindings;
   std::vector<Input> inputs;
   std::vector<Output> outputs;
