@@ -140,4 +140,4 @@ class MultiHeadAttention:
         return self.out_proj(out.transpose(1, 2).reshape(x.shape))
 
     def _heads(self, x: Tensor) -> Tensor:
-        return x.reshape(x.shape[0], x.shape[1], self.num_heads, -1).transpose(1, 2)
+        return x.reshape(*x.shape[:2], self.num_heads, x.shape[2] // self.num_heads).transpose(1, 2)
