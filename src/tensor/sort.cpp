@@ -23,7 +23,7 @@
 namespace weft {
 namespace {
 
-const Axes kLast = std::vector<int64_t>{-1};
+Axes last_axis() { return std::vector<int64_t>{-1}; }
 
 // ----------------------------------------------------------------------------------------- the
 // order
@@ -65,9 +65,9 @@ Tensor places_by_counting(const Tensor& key) {
   const Tensor place = places_along(key, rank - 1);
   const Tensor is_earlier = place.unsqueeze(-2).lt(place.unsqueeze(-1));
   const Tensor is_before = other.lt(own).bitwise_or(other.eq(own).bitwise_and(is_earlier));
-  const Tensor target = is_before.sum(kLast);  // of each element
+  const Tensor target = is_before.sum(last_axis());  // of each element
   const Tensor is_here = target.unsqueeze(-2).eq(place.unsqueeze(-1));
-  return Tensor::where(is_here, place.unsqueeze(-2), int64_t(0)).sum(kLast);
+  return Tensor::where(is_here, place.unsqueeze(-2), int64_t(0)).sum(last_axis());
 }
 
 // -------------------------------------------------------------------------------------- by a
@@ -188,7 +188,7 @@ Sorted sorted_by_network(const Tensor& key, const std::optional<Tensor>& values)
 Tensor at_places(const Tensor& x, const Tensor& places) {
   const Tensor is_here =
       places_along(x, x.shape().size() - 1).unsqueeze(-2).eq(places.unsqueeze(-1));
-  return Tensor::where(is_here, x.unsqueeze(-2), int64_t(0)).sum(kLast).cast(x.dtype());
+  return Tensor::where(is_here, x.unsqueeze(-2), int64_t(0)).sum(last_axis()).cast(x.dtype());
 }
 
 enum class Wanted : uint8_t { kPlaces, kValuesToo };
