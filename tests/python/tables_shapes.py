@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ import torch.nn.functional as F
 from op_table import Op
 from weft import Tensor
 
-ANY = ("float32", "int32", "int8", "bool")
+ANY = ("float32", "int8", "bool")
 REAL = ("float32", "float64")
 PLANES = ((2, 3, 9, 8), (1, 1, 4, 5), (3, 7, 6))
 SUMS = (2e-5, 1e-5)
@@ -169,4 +170,8 @@ DECOMPOSITIONS = [
        tolerance=(1e-4, 1e-5)),
 ]
 
-OPS = [*ARRANGEMENTS, *PRODUCTS, *ATTENTION, *WINDOWS, *DECOMPOSITIONS]
+# In 16 bits, where the default dtypes above are of 32 and 64.
+HALVES = [dataclasses.replace(entry, name=f"{entry.name}:16", dtypes=("float16", "bfloat16"), tolerance=None, grad=False)
+          for entry in [PRODUCTS[0], *PRODUCTS[-3:], *ATTENTION[:3], WINDOWS[1], WINDOWS[11], *WINDOWS[-11:-8]]]
+
+OPS = [*ARRANGEMENTS, *PRODUCTS, *ATTENTION, *WINDOWS, *DECOMPOSITIONS, *HALVES]
