@@ -493,6 +493,8 @@ class Tensor {
   // then kept when values are computed.
   bool requires_grad() const;
   Tensor& set_requires_grad(bool required = true);
+  // Not computed from tensors that require gradients, or made one that does.
+  bool is_leaf() const;
   // The same memory, seen without a gradient: by reads through it none passes, and a write leaves
   // the gradient of what it overwrites as it was.
   Tensor detach() const;
