@@ -17,4 +17,12 @@ struct Counters {
 Counters counters();
 void reset_counters();
 
+// What lives now: results of operations, computed or not, and the bytes that tensors and what they
+// are computed from hold in memory.
+struct Live {
+  int64_t values = 0;
+  int64_t bytes = 0;
+};
+Live live();
+
 }  // namespace weft

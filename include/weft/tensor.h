@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "weft/dtype.h"
+#include "weft/options.h"  // IWYU pragma: export
 #include "weft/ref.h"
 #include "weft/scheduled_kernel.h"
 #include "weft/view.h"
@@ -103,15 +104,6 @@ class Operand {
   Number number_ = false;
 };
 
-// How a division rounds.
-enum class Rounding : uint8_t { kNone, kTowardZero, kDown };
-
-// How gelu is computed: by tanh, as most models were trained, or by erf.
-enum class Gelu : uint8_t { kTanh, kErf };
-
-// What a loss does with the losses of its elements.
-enum class Reduction : uint8_t { kNone, kMean, kSum };
-
 // A handle: a view of a storage. Copies are further handles on the same memory. One that was moved
 // from can only be assigned to or destroyed.
 class Tensor {
@@ -181,6 +173,11 @@ class Tensor {
                                std::string_view device = {});
   Tensor rand_like(std::optional<DType> dtype = {}, std::string_view device = {}) const;
   Tensor randn_like(std::optional<DType> dtype = {}, std::string_view device = {}) const;
+  // 0, 1, ... n - 1 in some order.
+  static Tensor randperm(int64_t n, DType dtype = dtypes::int32, std::string_view device = {});
+  // Indices along the last axis of a vector or a matrix, each as likely as its weight: int32. Not
+  // one twice without replacement; then there are at least as many weights that are not 0.
+  Tensor multinomial(int64_t num_samples = 1, bool replacement = false) const;
   // While is_training(): elements are 0 with probability p, the others over 1 - p. Else itself.
   Tensor dropout(double p = 0.5) const;
   static bool is_training();
@@ -476,34 +473,25 @@ class Tensor {
   Tensor linear(const Tensor& weight, const std::optional<Tensor>& bias = {},
                 std::optional<DType> dtype = {}) const;
 
-  // ---- windows over the last axes. Lists of one number are for every axis; padding may have two
-  // per axis, from the last axis on.
-  struct PoolOptions {
-    std::vector<int64_t> kernel_size = {2, 2};
-    std::vector<int64_t> stride = {};  // none: the kernel's size
-    std::vector<int64_t> dilation = {1};
-    std::vector<int64_t> padding = {0};
-    bool ceil_mode = false;         // windows that end outside count
-    bool count_include_pad = true;  // of avg_pool2d
-  };
-  Tensor avg_pool2d(const PoolOptions& options) const;
-  Tensor max_pool2d(const PoolOptions& options) const;
+  // ---- windows over the last axes
+  Tensor avg_pool2d(const PoolOptions& options = {}) const;
+  Tensor max_pool2d(const PoolOptions& options = {}) const;
   // The largest, and where it is in its plane (the last axes as one), int32.
-  std::pair<Tensor, Tensor> max_pool2d_with_indices(const PoolOptions& options) const;
-  struct ConvOptions {
-    int64_t groups = 1;
-    std::vector<int64_t> stride = {1};
-    std::vector<int64_t> dilation = {1};
-    std::vector<int64_t> padding = {0};
-    std::vector<int64_t> output_padding = {0};  // of conv_transpose2d
-    std::optional<DType> dtype = std::nullopt;  // to add in
-  };
+  std::pair<Tensor, Tensor> max_pool2d_with_indices(const PoolOptions& options = {}) const;
+  // Its inverse as far as there is one: elements at their indices in planes of `output_size`, by
+  // default the smallest that max_pool2d makes as many of; all else is 0.
+  Tensor max_unpool2d(const Tensor& indices, const PoolOptions& options = {},
+                      const std::optional<std::vector<int64_t>>& output_size = {}) const;
+  // The last axes at other sizes, between the elements that are there; with align_corners the
+  // outermost stay where they are.
+  Tensor interpolate(Ints size, Interpolation mode = Interpolation::kLinear,
+                     bool align_corners = false) const;
   // (n, inputs, ...) by (outputs, inputs / groups, ...): as many axes as the weight has.
-  Tensor conv2d(const Tensor& weight, const std::optional<Tensor>& bias,
-                const ConvOptions& options) const;
+  Tensor conv2d(const Tensor& weight, const std::optional<Tensor>& bias = {},
+                const ConvOptions& options = {}) const;
   // Its gradient: the weight is (inputs, outputs / groups, ...).
-  Tensor conv_transpose2d(const Tensor& weight, const std::optional<Tensor>& bias,
-                          const ConvOptions& options) const;
+  Tensor conv_transpose2d(const Tensor& weight, const std::optional<Tensor>& bias = {},
+                          const ConvOptions& options = {}) const;
 
   // ---- normalisation and attention
   // (this - mean) * invstd * weight + bias along the axes, whose shape the arguments have.
@@ -542,6 +530,8 @@ class Tensor {
   // then kept when values are computed.
   bool requires_grad() const;
   Tensor& set_requires_grad(bool required = true);
+  // Not computed from tensors that require gradients, or made one that does.
+  bool is_leaf() const;
   // The same memory, seen without a gradient: by reads through it none passes, and a write leaves
   // the gradient of what it overwrites as it was.
   Tensor detach() const;

@@ -1,5 +1,4 @@
 // Tensor's views, and the methods that lay elements out anew.
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,4 @@
 // Tensor's products by formula, batch normalisation, attention and decompositions.
-#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -7,7 +6,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string_view.h>
 
-#include "core.h"
 #include "tensor.h"
 #include "weft/error.h"
 #include "weft/tensor.h"

@@ -9,7 +9,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
-#include "core.h"
 #include "tensor.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
@@ -199,6 +198,32 @@ void bind_tensor_random(TensorClass& c) {
 >>> x = Tensor.randint(100, low=-2, high=3)
 >>> x.min().item(), x.max().item()
 (-2, 2)
+)");
+  c.def_static(
+       "randperm",
+       [](int64_t n, const Device& device, nb::handle dtype, bool) {
+         return Tensor::randperm(n, optional_dtype_of(dtype).value_or(dtypes::int32),
+                                 device.value_or(""));
+       },
+       nb::arg("n"), nb::arg("device") = nb::none(), nb::arg("dtype") = nb::none(),
+       nb::arg("contiguous") = true,
+       nb::sig("def randperm(n: int, device: str | None = None, dtype: " WEFT_DTYPE
+               " = None, contiguous: bool = True) -> Tensor"),
+       R"(0, 1, ... n - 1 in some order, int32 where no dtype is given.
+
+>>> sorted(Tensor.randperm(5).tolist())
+[0, 1, 2, 3, 4]
+)")
+      .def("multinomial", &Tensor::multinomial, nb::arg("num_samples") = 1,
+           nb::arg("replacement") = false,
+           R"(Indices of a vector, or of the rows of a matrix, each as likely as its weight: int32.
+
+Without replacement no index comes twice, and at least as many weights are not 0.
+
+>>> Tensor([0.0, 3.0, 0.0]).multinomial(4, replacement=True).tolist()
+[1, 1, 1, 1]
+>>> sorted(Tensor([[1.0, 0.0, 2.0]]).multinomial(2)[0].tolist())
+[0, 2]
 )");
   bind_training(c);
 }

@@ -13,7 +13,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
-#include "core.h"
 #include "tensor.h"
 #include "weft/dtype.h"
 #include "weft/error.h"

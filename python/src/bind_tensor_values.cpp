@@ -157,6 +157,19 @@ exponential, logarithm, sine or integer division 8. A reduction is one per eleme
 >>> (Tensor([1.0, 2.0, 3.0]) * 2).sum().item(), counters.flops
 (12.0, 6)
 )")
+      .def_prop_ro(
+          "live_values", [](const CountersView&) { return live().values; },
+          "Results of operations that something still holds, computed or not; reset() leaves it.")
+      .def_prop_ro(
+          "live_bytes", [](const CountersView&) { return live().bytes; },
+          R"(The memory that tensors, and what they are computed from, hold; reset() leaves it.
+
+>>> from weft import counters
+>>> before = counters.live_bytes
+>>> a = Tensor.zeros(1000).realize()
+>>> counters.live_bytes - before
+4000
+)")
       .def(
           "reset", [](const CountersView&) { reset_counters(); }, "Counts from 0.")
       .def("__repr__", [](const CountersView&) {

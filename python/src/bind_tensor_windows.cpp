@@ -2,14 +2,12 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string_view.h>
 
-#include "core.h"
 #include "tensor.h"
 #include "weft/tensor.h"
 
@@ -27,8 +25,8 @@ std::vector<int64_t> kernel_of(nb::handle value, std::string_view what) {
   return sizes;
 }
 
-Tensor::PoolOptions pool_options(std::string_view what, nb::handle kernel_size, nb::handle stride,
-                                 nb::handle dilation, nb::handle padding, bool ceil_mode) {
+PoolOptions pool_options(std::string_view what, nb::handle kernel_size, nb::handle stride,
+                         nb::handle dilation, nb::handle padding, bool ceil_mode) {
   return {.kernel_size = kernel_of(kernel_size, what),
           .stride = stride.is_none() ? std::vector<int64_t>() : list_of(stride, what),
           .dilation = list_of(dilation, what),
@@ -38,7 +36,7 @@ Tensor::PoolOptions pool_options(std::string_view what, nb::handle kernel_size, 
 
 Tensor avg_pool(const Tensor& x, nb::handle kernel_size, nb::handle stride, nb::handle dilation,
                 nb::handle padding, bool ceil_mode, bool count_include_pad) {
-  Tensor::PoolOptions options =
+  PoolOptions options =
       pool_options("avg_pool2d", kernel_size, stride, dilation, padding, ceil_mode);
   options.count_include_pad = count_include_pad;
   return x.avg_pool2d(options);
@@ -46,7 +44,7 @@ Tensor avg_pool(const Tensor& x, nb::handle kernel_size, nb::handle stride, nb::
 
 nb::object max_pool(const Tensor& x, nb::handle kernel_size, nb::handle stride, nb::handle dilation,
                     nb::handle padding, bool ceil_mode, bool return_indices) {
-  const Tensor::PoolOptions options =
+  const PoolOptions options =
       pool_options("max_pool2d", kernel_size, stride, dilation, padding, ceil_mode);
   if (!return_indices) return nb::cast(x.max_pool2d(options));
   const auto [largest, indices] = x.max_pool2d_with_indices(options);

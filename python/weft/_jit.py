@@ -43,7 +43,7 @@ class jit(Generic[Result]):
     the kernels alone, on the tensors that they are given and on what the tensors hold that the
     function uses by name. Results are those of the function: what would make them others (shapes,
     dtypes, shared memory, numbers that the code names) is compared before each replay, and captured
-    anew when it has changed.
+    anew when it has changed. No gradient passes out of the function: backward() is called inside of it.
 
     >>> from weft import Tensor, jit
     >>> total = Tensor([0.0, 0.0])
@@ -81,6 +81,7 @@ class jit(Generic[Result]):
         outputs = [leaf for leaf in walk(result) if isinstance(leaf, Tensor)]
         if outputs:
             outputs[0].realize(*outputs[1:])
+            result = _replace(result, (t if t.is_leaf else t.detach() for t in outputs))
         self._seen.pop(key, None)
         self._seen[key] = Guards(self.function, args, kwargs)
         while len(self._seen) > MOST_SEEN:

@@ -21,7 +21,7 @@ namespace {
 class Linearizer {
  public:
   explicit Linearizer(UOp sink)
-      : arena_(sink.arena()), made_(arena_), has_loop_(arena_), is_listed_if_(arena_) {
+      : arena_(sink.arena()), made_(arena_), has_loop_(arena_), closed_by_(arena_) {
     std::vector<Closing> wanted;
     for (UOp root : sink.srcs()) wanted.push_back({root, Closing::kWhole});
     open_.push_back({order_region({}, wanted, arena_)});
@@ -86,10 +86,9 @@ class Linearizer {
     if (item.block.empty()) return add(item.node);
     const UOp n = item.node;
     UOp opened = arena_.make(Op::IF, dtypes::void_, {made_of(n.src(2), n)});
-    if (is_listed_if_.has(opened)) {  // a second block of this gate, after what came last
-      opened = arena_.make(Op::IF, dtypes::void_, {opened.src(0), last_effect()});
+    while (const UOp earlier = closed_by_.get(opened)) {  // a further block of this gate
+      opened = arena_.make(Op::IF, dtypes::void_, {opened.src(0), earlier});
     }
-    is_listed_if_.put_number(opened, 1);
     list_.push_back(opened);
     for (UOp inside : item.block) add(inside);
     const UOp write =
@@ -97,6 +96,7 @@ class Linearizer {
     list_.push_back(write);
     made_.put(n, write);
     const UOp closed = arena_.make(Op::ENDIF, dtypes::void_, {opened});
+    closed_by_.put(opened, closed);
     list_.push_back(closed);
     open_.back().effect = closed;
   }
@@ -110,12 +110,6 @@ class Linearizer {
     if (is_effect(n.op())) open_.back().effect = made;
   }
 
-  UOp last_effect() const {
-    size_t i = open_.size();
-    while (!open_[i - 1].effect) i--;
-    return open_[i - 1].effect;
-  }
-
   UOp made_of(UOp n, UOp user) const {
     if (const UOp made = made_.get(n)) return made;
     throw InternalError(fmt::format("[linearize] {} is used by {} outside of its loop",
@@ -125,7 +119,7 @@ class Linearizer {
   Arena& arena_;
   NodeMap made_;
   NodeMap has_loop_;
-  NodeMap is_listed_if_;
+  NodeMap closed_by_;  // the ENDIF of an IF
   std::vector<Frame> open_;
   std::vector<UOp> list_;
 };

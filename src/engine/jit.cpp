@@ -30,6 +30,7 @@
 #include "value/training.h"
 #include "value/value.h"
 #include "value/view.h"
+#include "weft/gradient.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -43,6 +44,14 @@ void realize_all(std::vector<Tensor>& tensors) {
   pointers.reserve(tensors.size());
   for (Tensor& tensor : tensors) pointers.push_back(&tensor);
   Tensor::realize(pointers);
+}
+
+// No gradient passes out of a function.
+std::vector<Tensor> detached(std::vector<Tensor> tensors) {
+  for (Tensor& tensor : tensors) {
+    if (!tensor.is_leaf()) tensor = tensor.detach();
+  }
+  return tensors;
 }
 
 // ---------------------------------------------------------------------------------------- capture
@@ -131,7 +140,7 @@ JitCapture::Result JitCapture::run(std::span<const Tensor> inputs, const Functio
   watch.drop_proxies();
   replace_proxies(watch, outputs);
   refuse_kept_inputs(watch, before_giving_up);
-  Result result{.capture = {}, .outputs = std::move(outputs)};
+  Result result{.capture = {}, .outputs = detached(std::move(outputs))};
   if (recipe) {
     result.capture = JitCapture(std::move(recipe));
   } else {
@@ -146,12 +155,25 @@ bool is_capturing() { return storage_watch() != nullptr; }
 
 namespace {
 
+bool has_gradient_as_captured(const JitRecipe& recipe, std::span<Storage* const> storages,
+                              size_t i) {
+  using Kind = JitRecipe::Binding::Gradient::Kind;
+  const JitRecipe::Binding& b = recipe.bindings[i];
+  if (b.is_leaf != (storages[i]->leaf_number() != 0)) return false;
+  if (!b.is_leaf) return true;
+  const Ref<Storage> gradient = storages[i]->gradient();
+  if (b.gradient_before.kind == Kind::kBinding) {
+    return gradient.get() == storages[b.gradient_before.number];
+  }
+  return bool(gradient) == (b.gradient_before.kind == Kind::kOther);
+}
+
 // The storages of this call, by binding; none where it is not a call of this kind.
 std::optional<std::vector<Storage*>> storages_for(const JitRecipe& recipe,
                                                   std::span<const Tensor> inputs) {
   if (inputs.size() != recipe.inputs.size()) return {};
   if (recipe.default_device != &find_device({})) return {};
-  if (recipe.is_training != is_training()) return {};
+  if (recipe.is_training != is_training() || recipe.has_gradients != gradients_are_on()) return {};
   std::vector<Storage*> storages(recipe.bindings.size());
   for (size_t i = 0; i < inputs.size(); i++) {
     const JitRecipe::Input& input = recipe.inputs[i];
@@ -178,6 +200,9 @@ std::optional<std::vector<Storage*>> storages_for(const JitRecipe& recipe,
       if (storages[i]->owners() <= storages[i]->captures()) return {};
     }
     writes |= b.is_written();
+  }
+  for (size_t i = 0; i < storages.size(); i++) {
+    if (!has_gradient_as_captured(recipe, storages, i)) return {};
   }
   // Inputs on one storage are one binding. Where nothing is written it does not matter otherwise.
   for (size_t i = 0; writes && i < storages.size() && !recipe.bindings[i].captured; i++) {
@@ -306,6 +331,9 @@ class Replay {
         write_through(*storages_[i], versions_[i]);
       }
     }
+    for (size_t i = 0; i < storages_.size(); i++) {
+      if (recipe_.bindings[i].is_leaf) set_gradient(i);
+    }
     std::vector<Tensor> outputs;
     outputs.reserve(recipe_.outputs.size());
     for (const JitRecipe::Output& o : recipe_.outputs) {
@@ -318,6 +346,14 @@ class Replay {
                            is_part ? placed(o.view, part_of(o.binding)) : o.view);
     }
     return outputs;
+  }
+
+  void set_gradient(size_t i) {
+    using Kind = JitRecipe::Binding::Gradient::Kind;
+    const auto [kind, number] = recipe_.bindings[i].gradient_after;
+    if (kind == Kind::kNone) storages_[i]->set_gradient({});
+    if (kind == Kind::kBinding) storages_[i]->set_gradient(Ref(storages_[number]));
+    if (kind == Kind::kMade) storages_[i]->set_gradient(made_[number]);
   }
 
   const View& part_of(size_t binding) const {
@@ -360,7 +396,7 @@ std::vector<Tensor> Jit::operator()(std::span<const Tensor> inputs) {
   if (!std::exchange(has_run_, true)) {
     std::vector<Tensor> outputs = function_(inputs);
     realize_all(outputs);
-    return outputs;
+    return detached(std::move(outputs));
   }
   for (size_t i = captures_.size(); i-- > 0;) {
     std::optional<std::vector<Tensor>> outputs = captures_[i].replay(inputs);

@@ -24,6 +24,7 @@
 #include "value/closure.h"
 #include "value/import.h"
 #include "value/storage.h"
+#include "value/tape.h"
 #include "value/training.h"
 #include "value/value.h"
 #include "weft/tensor.h"
@@ -53,9 +54,11 @@ class Maker {
   std::shared_ptr<const JitRecipe> run(std::span<const Tensor> outputs) {
     recipe_->default_device = &find_device({});
     recipe_->is_training = is_training();
+    recipe_->has_gradients = gradients_are_on();
     add_bindings();
     add_inputs();
     add_outputs(outputs);
+    add_gradients();
     {
       const std::lock_guard lock(graph_mutex());
       for (JitWatch::Bound& b : watch_.bound()) release_placeholder(b);
@@ -86,7 +89,8 @@ class Maker {
                                    .numel = s.numel(),
                                    .is_part = b.is_part,
                                    .is_overwritten = false,
-                                   .result = kNone});
+                                   .result = kNone,
+                                   .is_leaf = false});
       if (!b.proxy) b.storage->add_capture();
       if (b.is_written) recipe_->bindings.back().result = result_of(b.seen().version());
     }
@@ -99,17 +103,46 @@ class Maker {
   }
 
   void add_outputs(std::span<const Tensor> outputs) {
-    std::unordered_map<const Storage*, uint32_t> made;
     for (const Tensor& output : outputs) {
       const Storage& storage = *output.storage();
       JitRecipe::Output out{.binding = watch_.find(storage), .made = 0, .view = output.view()};
-      if (out.binding == kNone) {
-        const auto [at, is_new] = made.try_emplace(&storage, uint32_t(recipe_->made.size()));
-        if (is_new) recipe_->made.push_back({result_of(storage.version()), storage.origin()});
-        out.made = at->second;
-      }
+      if (out.binding == kNone) out.made = made_of(storage);
       recipe_->outputs.push_back(std::move(out));
     }
+  }
+
+  // The number of a storage that the function made.
+  uint32_t made_of(const Storage& storage) {
+    const auto [at, is_new] = made_.try_emplace(&storage, uint32_t(recipe_->made.size()));
+    if (is_new) recipe_->made.push_back({result_of(storage.version()), storage.origin()});
+    return at->second;
+  }
+
+  using Gradient = JitRecipe::Binding::Gradient;
+
+  // What backward() collects is an output too.
+  void add_gradients() {
+    for (size_t i = 0; i < watch_.bound().size(); i++) {
+      const JitWatch::Bound& b = watch_.bound()[i];
+      JitRecipe::Binding& binding = recipe_->bindings[i];
+      binding.is_leaf = b.seen().leaf_number() != 0;
+      if (!binding.is_leaf) continue;
+      const Ref<Storage> after = b.seen().gradient();
+      binding.gradient_before = gradient_of(b.gradient.get());
+      binding.gradient_after = gradient_of(after.get());
+      if (after == b.gradient) {
+        binding.gradient_after = {.kind = Gradient::Kind::kOther};
+      } else if (binding.gradient_after.kind == Gradient::Kind::kOther) {
+        binding.gradient_after = {.kind = Gradient::Kind::kMade, .number = made_of(*after)};
+      }
+    }
+  }
+
+  Gradient gradient_of(const Storage* storage) const {
+    if (storage == nullptr) return {.kind = Gradient::Kind::kNone};
+    const uint32_t binding = watch_.find(*storage);
+    if (binding == kNone) return {.kind = Gradient::Kind::kOther};
+    return {.kind = Gradient::Kind::kBinding, .number = binding};
   }
 
   // The number of the result that a Value is.
@@ -292,6 +325,7 @@ class Maker {
   std::unique_ptr<JitRecipe> recipe_;
   std::vector<Ref<Value>> results_;  // the references that a Closure's roots have
   std::vector<std::pair<Ref<Value>, uint32_t>> others_;  // computed on the way, and their slots
+  std::unordered_map<const Storage*, uint32_t> made_;
   std::unordered_map<const Value*, uint32_t> result_numbers_;
   std::unordered_map<const Value*, uint32_t> placeholders_;
   std::vector<Group> groups_;

@@ -36,6 +36,7 @@ class JitWatch : public StorageWatch {
     View part{};         // of the storage, when the proxy is a part of it
     bool is_part = false;
     bool is_written = false;  // once the function has run
+    Ref<Storage> gradient;    // of the storage, before
 
     Storage& seen() const { return proxy ? *proxy : *storage; }
   };
@@ -63,6 +64,7 @@ class JitWatch : public StorageWatch {
  private:
   uint32_t bind_input(const Tensor& input, size_t uses);
   void bind_captured(Storage& storage);
+  static void bind_leaf(Bound& b);
   void restore(Bound& b);
 
   bool is_settled_ = false;

@@ -31,6 +31,20 @@ struct JitRecipe {
     bool is_overwritten = false;  // the kernels do not leave its content as it was
     uint32_t result = kNone;      // which becomes its version
     bool is_written() const { return result != kNone; }
+
+    // Of a leaf of the tape: what its gradient is when the function begins, and in the end.
+    bool is_leaf = false;
+    struct Gradient {
+      enum class Kind : uint8_t {
+        kNone,     // there is none
+        kBinding,  // that of a binding
+        kMade,     // in the end: a storage that is made
+        kOther,    // at first: any; in the end: it is as it was
+      };
+      Kind kind = Kind::kNone;
+      uint32_t number = kNone;
+    };
+    Gradient gradient_before{}, gradient_after{};
   };
   struct Input {
     uint32_t binding;
@@ -67,7 +81,9 @@ struct JitRecipe {
   };
 
   Device* default_device = nullptr;  // at the time: the function makes tensors there
-  bool is_training = false;          // at the time: functions differ then
+  // At the time: functions differ by them.
+  bool is_training = false;
+  bool has_gradients = true;
   std::vector<Binding> bindings;
   std::vector<Input> inputs;
   std::vector<Output> outputs;

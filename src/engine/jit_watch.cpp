@@ -79,14 +79,22 @@ uint32_t JitWatch::bind_input(const Tensor& input, size_t uses) {
     b.placeholder = Value::make_filled(whole.dtype(), whole.device(), whole.shape(), b.memory);
   }
   b.proxy = Storage::make(b.placeholder, b.is_part ? 0 : b.storage->origin());
+  if (b.storage->leaf_number() != 0) bind_leaf(b);
   places_.emplace(b.proxy.get(), uint32_t(bound_.size()));
   bound_.push_back(std::move(b));
   return uint32_t(bound_.size() - 1);
 }
 
+// The proxy of a leaf of the tape is one.
+void JitWatch::bind_leaf(Bound& b) {
+  b.gradient = b.storage->gradient();
+  b.proxy->set_leaf(true);
+  b.proxy->set_gradient(b.gradient);
+}
+
 bool is_jit_part(const Tensor& input, size_t uses) {
   const Storage& storage = *input.storage();
-  return uses == 1 && input.numel() > 0 && input.numel() < storage.numel() &&
+  return storage.leaf_number() == 0 && uses == 1 && input.numel() > 0 && input.numel() < storage.numel() &&
          input.is_contiguous() && storage.device().has_host_memory();
 }
 
@@ -99,6 +107,7 @@ void JitWatch::bind_captured(Storage& storage) {
   const StorageWatch::Pause pause;
   Bound b;
   b.storage = Ref(&storage);
+  b.gradient = storage.gradient();
   bound_.reserve(bound_.size() + 1);
   places_.emplace(&storage, uint32_t(bound_.size()));
   for (;;) {
@@ -134,6 +143,7 @@ void JitWatch::find_written() {
 void JitWatch::settle() {
   if (std::exchange(is_settled_, true)) return;
   for (Bound& b : bound_) {
+    if (b.proxy && b.storage->leaf_number() != 0) b.storage->set_gradient(b.proxy->gradient());
     if (!b.is_written) {
       restore(b);
       continue;
@@ -149,7 +159,10 @@ void JitWatch::settle() {
 }
 
 void JitWatch::undo() {
-  for (Bound& b : bound_) restore(b);
+  for (Bound& b : bound_) {
+    restore(b);
+    b.storage->set_gradient(b.gradient);
+  }
 }
 
 }  // namespace weft

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/ref.h"
 #include "ir/dtype.h"
+#include "runtime/counters.h"
 #include "runtime/device.h"
 
 namespace weft {
@@ -20,11 +21,19 @@ namespace weft {
 Ref<Buffer> Buffer::make(Device& device, size_t bytes) {
   void* memory = device.allocate(bytes);
   try {
-    return Ref<Buffer>::adopt(new Buffer(device, bytes, memory));
+    Ref<Buffer> buffer = Ref<Buffer>::adopt(new Buffer(device, bytes, memory));
+    count_live_bytes(int64_t(bytes));
+    return buffer;
   } catch (...) {
     device.free(memory, bytes);
     throw;
   }
+}
+
+Buffer::~Buffer() {
+  if (lender_) return;
+  device_.free(memory_, bytes_);
+  count_live_bytes(-int64_t(bytes_));
 }
 
 namespace {

@@ -70,9 +70,7 @@ class Buffer {
 
   Buffer(Device& device, size_t bytes, void* memory)
       : device_(device), bytes_(bytes), memory_(memory) {}
-  ~Buffer() {
-    if (!lender_) device_.free(memory_, bytes_);
-  }
+  ~Buffer();
 
   Device& device_;
   size_t bytes_;

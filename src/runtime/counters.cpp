@@ -8,6 +8,7 @@ namespace weft {
 namespace {
 
 std::atomic<uint64_t> kernel_counter, byte_counter, flop_counter;
+std::atomic<int64_t> live_values, live_bytes;
 
 }  // namespace
 
@@ -25,6 +26,16 @@ void count_kernel(uint64_t bytes, uint64_t flops) {
   kernel_counter += 1;
   byte_counter += bytes;
   flop_counter += flops;
+}
+
+Live live() { return {.values = live_values, .bytes = live_bytes}; }
+
+void count_live_value(int64_t sign) noexcept {
+  live_values.fetch_add(sign, std::memory_order_relaxed);
+}
+
+void count_live_bytes(int64_t bytes) noexcept {
+  live_bytes.fetch_add(bytes, std::memory_order_relaxed);
 }
 
 }  // namespace weft

@@ -18,6 +18,12 @@ namespace {
 // NaN stays; at 0 the gradient is 0.
 Term relu_of(const Term& x) { return where((x < 0) | (x == 0), 0.0, x); }
 
+// Between both; at either the gradient is 0.
+Term between(const Term& x, double least, double most) {
+  const Term up = where((most < x) | (x == most), most, x);
+  return where((x < least) | (x == least), least, up);
+}
+
 Term elu_of(const Term& x, double alpha) { return where(0 < x, x, alpha * expm1(at_most(x, 0))); }
 
 // x tanh(softplus(x)): with n = e^2x + 2e^x it is x n / (n + 2).
@@ -40,7 +46,9 @@ Tensor Tensor::relu() const {
   if (!dtype().is_float()) return maximum(int64_t(0));
   return tensor_of(relu_of(Term(read(*this))), dtype());
 }
-Tensor Tensor::relu6() const { return relu().clamp({}, int64_t(6)); }
+Tensor Tensor::relu6() const {
+  return dtype().is_float() ? hardtanh(0, 6) : clamp(int64_t(0), int64_t(6));
+}
 Tensor Tensor::leaky_relu(double neg_slope) const {
   return of_real(*this, [&](const Term& x) { return weft::where(0 < x, x, neg_slope * x); });
 }
@@ -78,12 +86,14 @@ Tensor Tensor::softsign() const {
   return of_real(*this, [](const Term& x) { return x / (1 + apply(Op::MAX, x, -x)); });
 }
 Tensor Tensor::hardsigmoid(double alpha, double beta) const {
-  return of_real(*this, [&](const Term& x) { return at_most(relu_of(alpha * x + beta), 1); });
+  return of_real(*this, [&](const Term& x) { return between(alpha * x + beta, 0, 1); });
 }
 Tensor Tensor::hardswish() const {
-  return of_real(*this, [](const Term& x) { return x * at_most(relu_of(x + 3), 6) / 6; });
+  return of_real(*this, [](const Term& x) { return x * between(x + 3, 0, 6) / 6; });
 }
-Tensor Tensor::hardtanh(double min_val, double max_val) const { return clamp(min_val, max_val); }
+Tensor Tensor::hardtanh(double min_val, double max_val) const {
+  return of_real(*this, [&](const Term& x) { return between(x, min_val, max_val); });
+}
 
 // ------------------------------------------------------------------------------------ along an
 // axis

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/ref.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
 #include "tensor/operand.h"
@@ -16,7 +15,6 @@
 #include "tensor/remainder.h"
 #include "tensor/term.h"
 #include "weft/tensor.h"
-#include "weft/view.h"
 
 namespace weft {
 namespace {

@@ -19,8 +19,6 @@
 namespace weft {
 namespace {
 
-using ConvOptions = Tensor::ConvOptions;
-
 void check_ranks(const char* what, const Tensor& x, const Tensor& weight) {
   if (weight.ndim() >= 3 && x.ndim() == weight.ndim()) return;
   throw ShapeError(fmt::format(

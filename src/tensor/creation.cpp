@@ -19,7 +19,6 @@
 #include "runtime/device.h"
 #include "tensor/operand.h"
 #include "tensor/positions.h"
-#include "tensor/promote.h"
 #include "value/movement.h"
 #include "value/value.h"
 #include "weft/tensor.h"

@@ -133,7 +133,7 @@ Term asinh_of(const Term& x) {
   const Term is_negative = sign_bit(x), magnitude = negate(is_negative, x);
   const Term inside = at_most(magnitude, far), square = inside * inside;
   const Term near = log1p(inside + square / (1 + sqrt(1 + square)));
-  return negate(is_negative, where(far < magnitude, log(magnitude) + kLn2, near));
+  return negate(is_negative, where(far < magnitude, log(at_least(magnitude, far)) + kLn2, near));
 }
 
 // With t = x - 1: log1p(t + sqrt(t) sqrt(t + 2)), which is NaN for all negative t.
@@ -141,12 +141,12 @@ Term acosh_of(const Term& x) {
   constexpr double far = 0x1p28;
   const Term t = at_most(x, far) - 1;
   const Term near = log1p(t + sqrt(t) * sqrt(t + 2));
-  return where(far < x, log(x) + kLn2, near);
+  return where(far < x, log(at_least(x, far)) + kLn2, near);
 }
 
 Term atanh_of(const Term& x) {
   const Term is_negative = sign_bit(x), magnitude = negate(is_negative, x);
-  return negate(is_negative, 0.5 * log1p(2 * magnitude / (1 - magnitude)));
+  return negate(is_negative, 0.5 * (log1p(magnitude) - log1p(-magnitude)));
 }
 
 }  // namespace

@@ -96,6 +96,8 @@ bool Tensor::requires_grad() const {
   return storage_->leaf_number() != 0 || storage_->version()->is_tracked();
 }
 
+bool Tensor::is_leaf() const { return !requires_grad() || storage_->leaf_number() != 0; }
+
 Tensor& Tensor::set_requires_grad(bool required) {
   if (required) check_has_gradient(*this);
   const bool is_tracked = storage_->version()->is_tracked();

@@ -1,9 +1,7 @@
 // Pooling: windows, reduced.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,8 +20,6 @@
 
 namespace weft {
 namespace {
-
-using PoolOptions = Tensor::PoolOptions;
 
 WindowAxes axes_of(const char* what, const Tensor& x, const PoolOptions& options) {
   const size_t count = options.kernel_size.size();

@@ -47,7 +47,7 @@ Term real_power(const Term& x, const Term& y) {
   const Term power = where(is_zero, of_zero, apply(Op::EXP2, y * logarithm));
   const Term is_undefined = is_negative & is_plain & (!is_whole);
   const Term with_sign =
-      where(is_undefined, x.like(std::nan("")), negate(is_negative & is_odd, power));
+      negate(is_negative & is_odd, power) * where(is_undefined, x.like(std::nan("")), 1.0);
   const Term is_endless = negate(y < 0, y) == kInfinity;
   const Term is_one =
       ((!is_plain) & (y == 0)) | ((size == 1) & is_endless) | ((x == 1) & is_nan(y));
@@ -81,8 +81,10 @@ Term integer_power(const Term& x, const Term& y) {
 // Whole powers up to this one are products.
 constexpr double kMostFactors = 8;
 
+// 1 for any x, with a gradient that is 0.
 Tensor ones_of(const Tensor& x, DType dtype) {
-  return tensor_of(full_value("pow", device_of(x), dtype, x.shape(), int64_t(1)));
+  const Term always(wrapped_constant(device_of(x), dtypes::bool_, true));
+  return tensor_of(where(always, 1.0, Term(cast_value(read(x), dtype))), dtype);
 }
 
 Tensor power_of_number(const Tensor& x, Number y) {
@@ -102,8 +104,7 @@ Tensor power_of_number(const Tensor& x, Number y) {
   if (n == 0.5) return of_real(x, [](const Term& t) { return sqrt(t); });
   return of_real(x, [n](const Term& t) {
     if (n != std::floor(n) || std::abs(n) > kMostFactors) return power_of(t, t.like(n));
-    const Term power = whole_power(t, uint64_t(std::abs(n)));
-    return n < 0 ? 1 / power : power;
+    return whole_power(n < 0 ? 1 / t : t, uint64_t(std::abs(n)));
   });
 }
 

@@ -14,7 +14,6 @@
 #include "ir/op.h"
 #include "runtime/device.h"
 #include "tensor/generator.h"
-#include "tensor/operand.h"
 #include "tensor/positions.h"
 #include "tensor/promote.h"
 #include "value/training.h"

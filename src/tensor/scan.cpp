@@ -23,7 +23,7 @@ namespace {
 
 // Up to this many elements are one block.
 constexpr int64_t kMostInOne = 64;
-constexpr int64_t kBlock = 32;
+constexpr int64_t kBlock = 16;
 
 Number neutral(Op op, DType dtype) {
   if (op == Op::ADD) return int64_t(0);
@@ -39,7 +39,7 @@ Tensor triangle(const Tensor& x, int64_t n) {
   return place.unsqueeze(0).le(place.unsqueeze(1));
 }
 
-const Axes kLast = std::vector<int64_t>{-1};
+Axes last_axis() { return std::vector<int64_t>{-1}; }
 
 struct Plain {
   Op op;
@@ -48,7 +48,7 @@ struct Plain {
   Tensor within(const Tensor& x) const {
     const Tensor seen =
         Tensor::where(triangle(x, x.shape().back()), x.unsqueeze(-2), rest(x.dtype()));
-    return seen.reduce(op, kLast);
+    return seen.reduce(op, last_axis());
   }
   Tensor join(const Tensor& x, const Tensor& before) const { return x.binary(op, before); }
 };
@@ -58,9 +58,9 @@ struct OfExponentials {
   static Number rest(DType) { return -HUGE_VAL; }
   static Tensor within(const Tensor& x) {
     const Tensor is_seen = triangle(x, x.shape().back()), row = x.unsqueeze(-2);
-    const Tensor most = Tensor::where(is_seen, row, -HUGE_VAL).max(kLast, true).detach();
+    const Tensor most = Tensor::where(is_seen, row, -HUGE_VAL).max(last_axis(), true).detach();
     const Tensor shift = Tensor::where(most.isinf(), 0.0, most);
-    const Tensor sum = Tensor::where(is_seen, row.sub(shift), -HUGE_VAL).exp().sum(kLast);
+    const Tensor sum = Tensor::where(is_seen, row.sub(shift), -HUGE_VAL).exp().sum(last_axis());
     return sum.log().add(shift.squeeze(-1));
   }
   static Tensor join(const Tensor& x, const Tensor& before) { return x.logaddexp(before); }

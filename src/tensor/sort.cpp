@@ -23,7 +23,7 @@
 namespace weft {
 namespace {
 
-const Axes kLast = std::vector<int64_t>{-1};
+Axes last_axis() { return std::vector<int64_t>{-1}; }
 
 // ----------------------------------------------------------------------------------------- the
 // order
@@ -65,24 +65,26 @@ Tensor places_by_counting(const Tensor& key) {
   const Tensor place = places_along(key, rank - 1);
   const Tensor is_earlier = place.unsqueeze(-2).lt(place.unsqueeze(-1));
   const Tensor is_before = other.lt(own).bitwise_or(other.eq(own).bitwise_and(is_earlier));
-  const Tensor target = is_before.sum(kLast);  // of each element
+  const Tensor target = is_before.sum(last_axis());  // of each element
   const Tensor is_here = target.unsqueeze(-2).eq(place.unsqueeze(-1));
-  return Tensor::where(is_here, place.unsqueeze(-2), int64_t(0)).sum(kLast);
+  return Tensor::where(is_here, place.unsqueeze(-2), int64_t(0)).sum(last_axis());
 }
 
 // -------------------------------------------------------------------------------------- by a
 // network
 
-// What the network sorts: keys of 32 bits with their places in one word, or both side by side.
+// What the network sorts: keys of 32 bits with their places in one word, or both side by side, and
+// values that go with them.
 struct Items {
   Tensor key;
-  std::optional<Tensor> place;
+  std::optional<Tensor> place, value;
 };
 
 template <class Move>
 Items moved_by(const Items& items, Move&& move) {
-  Items result{move(items.key), {}};
+  Items result{move(items.key), {}, {}};
   if (items.place) result.place = move(*items.place);
+  if (items.value) result.value = move(*items.value);
   return result;
 }
 
@@ -94,16 +96,20 @@ Tensor stored(const Tensor& x) {
 
 // The lesser of each element and its partner where `is_first` holds, else the greater.
 Items compare(const Items& own, const Items& partner, const Tensor& is_first) {
-  if (!own.place) {
-    return {Tensor::where(is_first, own.key.minimum(partner.key), own.key.maximum(partner.key)),
-            {}};
+  if (!own.place && !own.value) {
+    const Tensor least = own.key.minimum(partner.key), most = own.key.maximum(partner.key);
+    return {Tensor::where(is_first, least, most), {}, {}};
   }
-  const Tensor is_less =
-      own.key.lt(partner.key)
-          .bitwise_or(own.key.eq(partner.key).bitwise_and(own.place->lt(*partner.place)));
+  Tensor is_less = own.key.lt(partner.key);
+  if (own.place) {
+    const Tensor is_earlier = own.place->lt(*partner.place);
+    is_less = is_less.bitwise_or(own.key.eq(partner.key).bitwise_and(is_earlier));
+  }
   const Tensor is_kept = is_less.eq(is_first);
-  return {Tensor::where(is_kept, own.key, partner.key),
-          Tensor::where(is_kept, *own.place, *partner.place)};
+  Items result{Tensor::where(is_kept, own.key, partner.key), {}, {}};
+  if (own.place) result.place = Tensor::where(is_kept, *own.place, *partner.place);
+  if (own.value) result.value = Tensor::where(is_kept, *own.value, *partner.value);
+  return result;
 }
 
 // Elements i and size - 1 - i of each block.
@@ -136,7 +142,7 @@ Items compare_distant(const Items& items, int64_t distance) {
 // Steps of the network that one kernel does: each doubles what an element reads.
 constexpr int64_t kStepsInOne = 3;
 
-Items sorted_by_network(Items items) {
+Items run_network(Items items) {
   const int64_t count = items.key.shape().back();
   for (int64_t block = 2; block <= count; block *= 2) {
     items = compare_mirrored(items, block);
@@ -152,71 +158,92 @@ Items sorted_by_network(Items items) {
   return items;
 }
 
+struct Sorted {
+  Tensor places;
+  std::optional<Tensor> values;  // where they are asked for
+};
+
 // The count is rounded up to a power of two; what is added has the largest key, and later places.
-Tensor places_by_network(const Tensor& key) {
+Sorted sorted_by_network(const Tensor& key, const std::optional<Tensor>& values) {
   const int64_t count = key.shape().back(), padded = int64_t(std::bit_ceil(uint64_t(count)));
   std::vector<std::pair<int64_t, int64_t>> after(key.shape().size(), {0, 0});
   after.back().second = padded - count;
   const Tensor whole = key.bitwise_not().pad(after, int64_t(0)).bitwise_not();
-  Tensor place = places_along(whole, whole.shape().size() - 1).expand(whole.shape());
-  Tensor sorted = place;
-  if (key.dtype().bits() == 32) {
+  const Tensor place = places_along(whole, whole.shape().size() - 1).expand(whole.shape());
+  Items items{whole, place, {}};
+  const bool is_narrow = key.dtype().bits() == 32;
+  if (is_narrow) {
     const Tensor word = whole.cast(dtypes::uint64).lshift(int64_t(32));
-    const Items items = sorted_by_network({word.bitwise_or(place.cast(dtypes::uint64)), {}});
-    sorted = items.key.cast(dtypes::uint32).cast(dtypes::int32);
-  } else {
-    sorted = *sorted_by_network({whole, place}).place;
+    items = {word.bitwise_or(place.cast(dtypes::uint64)), {}, {}};
   }
-  return sorted.at({Ellipsis{}, Slice{.stop = count}});
+  if (values) items.value = values->pad(after, false);
+  items = run_network(std::move(items));
+  const Tensor places =
+      is_narrow ? items.key.cast(dtypes::uint32).cast(dtypes::int32) : *items.place;
+  const auto first = [&](const Tensor& t) { return t.at({Ellipsis{}, Slice{.stop = count}}); };
+  return {first(places), values ? std::optional(first(*items.value)) : std::nullopt};
 }
 
-// Along the last axis.
-Tensor places_in_order(const Tensor& x, bool descending) {
-  const Tensor key = key_of(x, descending);
-  return x.shape().back() <= kMostCounted ? places_by_counting(key) : places_by_network(key);
-}
-
+// x at the places, where they are few.
 Tensor at_places(const Tensor& x, const Tensor& places) {
   const Tensor is_here =
       places_along(x, x.shape().size() - 1).unsqueeze(-2).eq(places.unsqueeze(-1));
-  return Tensor::where(is_here, x.unsqueeze(-2), int64_t(0)).sum(kLast).cast(x.dtype());
+  return Tensor::where(is_here, x.unsqueeze(-2), int64_t(0)).sum(last_axis()).cast(x.dtype());
 }
 
-// The first `count` places in order along an axis, which is the last one of the result.
-struct Ordered {
-  Tensor x, places;
-  int64_t axis;
-};
-Ordered ordered(std::string_view what, const Tensor& given, int64_t dim, bool descending) {
+enum class Wanted : uint8_t { kPlaces, kValuesToo };
+
+// Along the last axis; the first `count` of the result.
+Sorted sorted_along_last(const Tensor& x, bool descending, int64_t count, Wanted wanted) {
+  const bool has_values = wanted == Wanted::kValuesToo;
+  if (x.numel() == 0) {
+    Sizes shape(x.shape());
+    shape.back() = count;
+    return {Tensor::empty(shape, dtypes::int32, x.device()),
+            Tensor::empty(shape, x.dtype(), x.device())};
+  }
+  const auto first = [&](const Tensor& t) { return t.at({Ellipsis{}, Slice{.stop = count}}); };
+  const Tensor key = key_of(x, descending);
+  if (x.shape().back() <= kMostCounted) {
+    const Tensor places = first(places_by_counting(key));
+    return {places, has_values ? std::optional(at_places(x, places)) : std::nullopt};
+  }
+  const Sorted all = sorted_by_network(key, has_values ? std::optional(x) : std::nullopt);
+  return {first(all.places), has_values ? std::optional(first(*all.values)) : std::nullopt};
+}
+
+// The axis comes last, and back; a scalar is one element.
+Sorted sorted(std::string_view what, const Tensor& given, int64_t dim, bool descending,
+              std::optional<int64_t> count, Wanted wanted) {
   const Tensor row = given.ndim() == 0 ? given.reshape({1}) : given;
   const auto axis = int64_t(axis_of(what, dim, row.shape().size()));
-  const Tensor x = row.transpose(axis, -1);
-  if (x.numel() == 0) return {x, Tensor::empty(x.shape(), dtypes::int32, x.device()), axis};
-  return {x, places_in_order(x, descending), axis};
+  const int64_t size = row.shape()[size_t(axis)];
+  if (count && (*count < 0 || *count > size)) {
+    throw ShapeError(fmt::format("[{}] k is {}; allowed are 0 to {}", what, *count, size));
+  }
+  Sorted s = sorted_along_last(row.transpose(axis, -1), descending, count.value_or(size), wanted);
+  const auto back = [&](const Tensor& t) {
+    const Tensor moved = t.transpose(axis, -1);
+    return given.ndim() == 0 && moved.numel() == 1 ? moved.reshape(Ints{}) : moved;
+  };
+  if (s.values) s.values = back(*s.values);
+  return {back(s.places), s.values};
 }
 
 }  // namespace
 
 Tensor Tensor::argsort(int64_t dim, bool descending) const {
-  const Ordered o = ordered("argsort", *this, dim, descending);
-  return o.places.transpose(o.axis, -1).reshape(shape());
+  return sorted("argsort", *this, dim, descending, {}, Wanted::kPlaces).places;
 }
 
 std::pair<Tensor, Tensor> Tensor::sort(int64_t dim, bool descending) const {
-  const Ordered o = ordered("sort", *this, dim, descending);
-  return {at_places(o.x, o.places).transpose(o.axis, -1).reshape(shape()),
-          o.places.transpose(o.axis, -1).reshape(shape())};
+  const Sorted s = sorted("sort", *this, dim, descending, {}, Wanted::kValuesToo);
+  return {*s.values, s.places};
 }
 
 std::pair<Tensor, Tensor> Tensor::topk(int64_t k, int64_t dim, bool largest) const {
-  const Ordered o = ordered("topk", *this, dim, largest);
-  if (k < 0 || k > o.x.shape().back()) {
-    throw ShapeError(fmt::format("[topk] k is {}; allowed are 0 to {}", k, o.x.shape().back()));
-  }
-  const Tensor places = o.places.at({Ellipsis{}, Slice{.stop = k}});
-  const Tensor values = at_places(o.x, places);
-  if (ndim() == 0) return {values.reshape({}), places.reshape({})};
-  return {values.transpose(o.axis, -1), places.transpose(o.axis, -1)};
+  const Sorted s = sorted("topk", *this, dim, largest, k, Wanted::kValuesToo);
+  return {*s.values, s.places};
 }
 
 }  // namespace weft

@@ -1,7 +1,6 @@
 // Windows as strided views.
 #include "tensor/windows.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>

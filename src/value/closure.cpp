@@ -85,12 +85,23 @@ void Closure::decide() {
   for (size_t i = nodes_.size(); i-- > 0;) {
     if (nodes_[i].is_needed) need_sources(uint32_t(i));
     const Node& n = nodes_[i];
+    if (n.is_taped) keep_for_gradients(n);
     if (!n.is_kept) continue;
     if (!n.is_stored()) {
       for (const Ref<Value>& source : sources_of(*n.value)) node(*source).is_kept = true;
     } else if (may_be_read_through(n)) {
       node(*n.value->sources()[1]).is_kept = true;
     }
+  }
+}
+
+// What the tape goes on to hold when this is in memory, or nobody owns it any more.
+void Closure::keep_for_gradients(const Node& n) {
+  const auto sources = sources_of(*n.value);
+  for (size_t i = 0; i < sources.size(); i++) {
+    Node& source = node(*sources[i]);
+    source.is_kept |= n.value->keeps_data_of(i);
+    source.is_taped |= sources[i]->is_tracked();
   }
 }
 
@@ -105,6 +116,7 @@ void Closure::find_candidates() {
   for (Node& n : nodes_) {
     Value& v = *n.value;
     n.is_kept = v.owners() > n.edges;
+    n.is_taped = v.is_tracked() && (v.owners() > n.edges + n.roots || v.is_step());
     if (n.is_filled) continue;
     n.is_free = v.is(Op::CONST) || v.is(Op::IOTA) || v.is(Op::BUFFER) || v.is(Op::COPY);
     n.reduces = v.is(Op::REDUCE_AXIS);

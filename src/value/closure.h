@@ -25,6 +25,7 @@ class Closure {
     bool is_candidate = false;  // is stored, if it is needed
     bool is_needed = false;     // must be computed
     bool is_kept = false;       // is read after this schedule: its memory must not change
+    bool is_taped = false;      // a gradient may come by after this schedule
     bool is_stored() const { return is_candidate && is_needed; }
   };
 
@@ -62,6 +63,7 @@ class Closure {
   void unmark() noexcept;
   static std::span<const Ref<Value>> sources_of(const Value& value);
   static bool may_be_read_through(const Node& n);
+  void keep_for_gradients(const Node& n);
   void find_candidates();
   void need_sources(uint32_t index);
   Chain chain_of(const Value& top);

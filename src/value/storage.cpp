@@ -35,9 +35,14 @@ std::unordered_map<int64_t, Storage*>& leaves() {
   return *map;
 }
 
-// A version of one Storage alone: gradients by a copy are not those by the original.
+// A version of one Storage alone: gradients by a copy are not those by the original, and none pass
+// where they are off.
 Ref<Value> as_version(Ref<Value> value) {
-  if (!value->is_tracked() || (value->storages() == 0 && !value->is_leaf())) return value;
+  const bool is_shared = value->storages() > 0 || value->is_leaf();
+  if (!gradients_are_on() && !value->is_untaped() && (value->is_tracked() || is_shared)) {
+    return detached(std::move(value));
+  }
+  if (!value->is_tracked() || !is_shared) return value;
   const Sizes shape(value->shape());
   const DType dtype = value->dtype();
   Device& device = value->device();
@@ -138,6 +143,7 @@ void Storage::write(const View& view, Ref<Value> value) {
   if (view.numel() == 0) return;
   if (StorageWatch* watch = storage_watch()) watch->touch(*this);
   value = bits_as(std::move(value), dtype_);
+  if (!gradients_are_on() && !value->is_untaped()) value = detached(std::move(value));
   bool covers_all = view.numel() == numel_ && is_dense(view);
   std::unique_ptr<PendingStores> dropped;
   Ref<Value> old;
@@ -222,11 +228,13 @@ void Storage::set_leaf(bool is_leaf) {
 }
 
 Ref<Storage> Storage::gradient() const {
+  if (StorageWatch* watch = storage_watch()) watch->touch(const_cast<Storage&>(*this));
   const std::lock_guard lock(graph_mutex());
   return leaf_ ? leaf_->gradient : Ref<Storage>();
 }
 
 void Storage::set_gradient(Ref<Storage> gradient) {
+  if (StorageWatch* watch = storage_watch()) watch->touch(*this);
   const std::lock_guard lock(graph_mutex());
   if (leaf_) std::swap(leaf_->gradient, gradient);
 }

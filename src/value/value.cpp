@@ -20,6 +20,7 @@
 #include "ir/dtype.h"
 #include "ir/op.h"
 #include "runtime/buffer.h"
+#include "runtime/counters.h"
 #include "runtime/device.h"
 #include "value/tape.h"
 #include "weft/view.h"
@@ -51,7 +52,9 @@ Value* Value::allocate(Op op, DType dtype, Device& device, Ints shape, Ints numb
     throw ShapeError(fmt::format("[tensor] a tensor of {} axes has too many", shape.size()));
   }
   const size_t bytes = sizeof(Value) + sizeof(int64_t) * (shape.size() + numbers.size());
-  return new (::operator new(bytes)) Value(op, dtype, device, shape, numbers);
+  Value* value = new (::operator new(bytes)) Value(op, dtype, device, shape, numbers);
+  count_live_value(1);
+  return value;
 }
 
 Ref<Value> Value::make(Op op, DType dtype, Device& device, Ints shape, Ints numbers, Ref<Value> a,
@@ -195,18 +198,22 @@ uint8_t Value::gradient_reads() const {
   return all;
 }
 
+bool Value::keeps_data_of(size_t i) const {
+  const Value& source = *sources_[i];
+  return (gradient_reads() >> i & 1) != 0 ||
+         (source.is_tracked() && (source.gradient_reads() & kReadsOut) != 0);
+}
+
 void Value::settle(std::span<Ref<Value>, kMostSources> released) {
-  const uint8_t reads = gradient_reads();
   for (size_t i = 0; i < source_count_; i++) {
     Ref<Value>& source = sources_[i];
-    const unsigned bit = 1U << i;
-    if (!source || (step_mask_ & bit) != 0 || (reads & bit) != 0) continue;
+    if (!source || (step_mask_ >> i & 1) != 0 || keeps_data_of(i)) continue;
     if (!source->is_tracked()) {
       released[i] = std::move(source);
-    } else if ((source->gradient_reads() & kReadsOut) == 0) {
+    } else {
       retain_step(source.get());
       released[i] = Ref<Value>::adopt(source.get());
-      step_mask_ |= uint8_t(bit);
+      step_mask_ |= uint8_t(1U << i);
     }
   }
 }
@@ -270,6 +277,7 @@ void Value::free_all(Value* first) noexcept {
       first = source;
     }
     value->~Value();
+    count_live_value(-1);
     ::operator delete(value);
   }
 }

@@ -109,6 +109,8 @@ class Value {
   void fill(Ref<Buffer> buffer, std::span<Ref<Value>, kMostSources> released);
 
   uint32_t owners() const { return owners_.load(std::memory_order_acquire); }
+  // Held by the tape, whoever owns it.
+  bool is_step() const { return steps_.load(std::memory_order_acquire) > 1; }
   // Storages whose version it is.
   uint32_t storages() const { return state_.load(std::memory_order_acquire) / kOneStorage; }
 
@@ -128,6 +130,8 @@ class Value {
   static void release_step(Value* value) noexcept;
   // The operands, and kReadsOut for itself, whose data its gradient reads (GradientRead).
   uint8_t gradient_reads() const;
+  // Whether its gradient needs the data of source i: for itself, or for that of the source.
+  bool keeps_data_of(size_t i) const;
   // The data is not to be had any more, or is in memory: keeps of the sources what a gradient
   // needs. The lock of the tape is held.
   void settle(std::span<Ref<Value>, kMostSources> released);

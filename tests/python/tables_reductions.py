@@ -87,7 +87,7 @@ SORTING = [
     Op("sort_descending", lambda x: x.sort(descending=True), partial(stable, descending=True), SORTED, dtypes=ALL,
        special=True, signs=False),
     Op("sort_0", lambda x: x.sort(0), partial(stable, dim=0), SORTED),
-    Op("sort_values", lambda x: x.sort(0)[0], lambda x: stable(x, 0)[0], AXES, grad=True, distinct=True),
+    Op("sort_values", lambda x: x.sort(0)[0], lambda x: stable(x, 0)[0], (*AXES, (70, 2)), grad=True, distinct=True),
     Op("argsort", lambda x: x.argsort(), partial(torch.argsort, stable=True), SORTED, dtypes=ALL, special=True),
     Op("argsort_0", lambda x: x.argsort(0, descending=True), partial(torch.argsort, dim=0, descending=True, stable=True),
        SORTED),

@@ -3,13 +3,14 @@
 import itertools
 import math
 import types
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import weft
-from weft import JitError, Tensor, jit
+from weft import JitError, Tensor, jit, no_grad
 
 RATE = 2
 settings = types.SimpleNamespace(rate=3, unrelated=0)
@@ -299,3 +300,74 @@ def test_without_schedules_it_runs_as_it_is() -> None:
     done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "WEFT_SCHEDULE": "0"}, capture_output=True,
                           text=True, check=True)
     assert done.stdout == "[0, 2, 4, 6] 0\n"
+
+
+# ---- gradients
+
+def train(w: Tensor, function: Callable[[Tensor], Tensor], calls: int = 5) -> list[list[float]]:
+    seen = []
+    for i in range(calls):
+        loss = function(Tensor([1.0 + i, 2.0 - i]))
+        assert not loss.requires_grad
+        seen.append([loss.item(), *w.tolist(), *(w.grad.tolist() if w.grad is not None else ())])
+    return seen
+
+
+def fresh_gradient(w: Tensor, x: Tensor) -> Tensor:
+    w.grad = None
+    loss = (w * x * w).sum()
+    loss.backward()
+    with no_grad():
+        w -= 0.1 * w.grad
+    return loss.detach()
+
+
+def added_gradient(w: Tensor, x: Tensor) -> Tensor:
+    loss = (w * x * w).sum()
+    loss.backward()
+    return loss.detach()
+
+
+def dropped_gradient(w: Tensor, x: Tensor) -> Tensor:
+    loss = (w * x * w).sum()
+    loss.backward()
+    with no_grad():
+        w -= 0.1 * w.grad
+    w.grad = None
+    return loss.detach()
+
+
+@pytest.mark.parametrize("step", [fresh_gradient, added_gradient, dropped_gradient])
+def test_gradients_are_those_of_the_function(step: Callable[[Tensor, Tensor], Tensor]) -> None:
+    plain, captured = (Tensor([3.0, 5.0], requires_grad=True) for _ in range(2))
+    function = jit(lambda x: step(captured, x))
+    assert train(captured, function) == train(plain, lambda x: step(plain, x))
+    assert function.captures >= 1
+
+
+def test_a_gradient_that_was_replaced_is_found() -> None:
+    w = Tensor([3.0], requires_grad=True)
+    function = jit(lambda x: added_gradient(w, x))
+    for _ in range(3):
+        function(Tensor([1.0]))
+    kept = w.grad
+    w.grad = None
+    function(Tensor([1.0]))
+    w.grad = Tensor([100.0])
+    function(Tensor([1.0]))
+    assert kept is not None and kept.tolist() == [18] and w.grad.tolist() == [106]
+
+
+def test_gradients_of_arguments() -> None:
+    function = jit(lambda x: (x * x).sum().backward().detach())
+    for i in range(4):
+        x = Tensor([1.0 + i], requires_grad=True)
+        function(x)
+        assert x.grad is not None and x.grad.tolist() == [2 + 2 * i]
+
+
+def test_no_gradient_passes_out() -> None:
+    w = Tensor([3.0], requires_grad=True)
+    function = jit(lambda: w * 2)
+    assert [function().requires_grad for _ in range(4)] == [False] * 4
+    assert (w * 2).requires_grad

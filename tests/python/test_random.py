@@ -182,6 +182,34 @@ def test_ranges():
     assert abs(x.std() - (2 / (1 + 0.01**2) / 50) ** 0.5) < 0.01
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_permutations(device):
+    Tensor.manual_seed(6)
+    x = Tensor.randperm(50, device=device)
+    keys = [threefry(i, 6) for i in range(50)]
+    assert x.dtype == dtypes.int32 and x.tolist() == sorted(range(50), key=keys.__getitem__)
+    assert Tensor.randperm(0, device=device).tolist() == [] and Tensor.randperm(1, dtype="int64").tolist() == [0]
+
+
+def test_choices_are_as_likely_as_their_weights():
+    weights = Tensor([1.0, 0.0, 3.0, 4.0])
+    counts = np.bincount(weights.multinomial(8000, replacement=True).numpy(), minlength=4)
+    assert counts[1] == 0 and np.abs(counts - [1000, 0, 3000, 4000]).max() < 200
+    rows = Tensor([[1, 3], [5, 0]]).expand(2, 2).multinomial(4000, True).numpy()
+    assert rows.shape == (2, 4000) and abs((rows[0] == 0).mean() - 0.25) < 0.03 and not rows[1].any()
+
+
+def test_choices_without_replacement():
+    weights = Tensor([1.0, 2.0, 0.0, 5.0]).expand(4000, 4)
+    x = weights.multinomial(2).numpy()
+    assert x.dtype == np.int32 and x.shape == (4000, 2) and (x[:, 0] != x[:, 1]).all() and not (x == 2).any()
+    first = np.bincount(x[:, 0], minlength=4) / 4000
+    assert np.abs(first - [1 / 8, 2 / 8, 0, 5 / 8]).max() < 0.03
+    second = (x[x[:, 0] == 3][:, 1] == 1).mean()
+    assert abs(second - 2 / 3) < 0.04
+    assert Tensor([0.0, 1.0]).multinomial().tolist() == [1]
+
+
 def test_dropout():
     x = Tensor.ones(COUNT, device="CPU")
     assert x.dropout(0.5).tolist() == x.tolist()
@@ -209,6 +237,9 @@ def test_like_and_empty():
     (lambda: Tensor.randint(2, dtype="float32"), weft.DTypeError, r"\[randint\] float32"),
     (lambda: Tensor.rand(-1), weft.ShapeError, r"negative"),
     (lambda: Tensor.ones(2).dropout(1.5), weft.ShapeError, r"\[dropout\] probability 1.5"),
+    (lambda: Tensor.ones(3).multinomial(4), weft.ShapeError, r"\[multinomial\] 4 samples of 3 weights without"),
+    (lambda: Tensor.ones(2, 2, 2).multinomial(), weft.ShapeError, r"\[multinomial\] weights are"),
+    (lambda: Tensor.randperm(300, dtype="int8"), weft.DTypeError, r"\[randperm\]"),
     (lambda: Tensor.kaiming_uniform(), weft.ShapeError, r"\[kaiming_uniform\]"),
 ])  # fmt: skip
 def test_errors(call, kind, text):
