@@ -157,6 +157,8 @@ def test_embedding() -> None:
     close(mine.weight.grad, theirs.weight.grad)
     with pytest.raises(weft.DTypeError, match="integers are needed"):
         mine(Tensor([1.0]))
+    with pytest.raises(weft.IndexError, match="7 is out of bounds"):
+        mine(Tensor([7])).realize()
 
 
 def test_attention_masks() -> None:
