@@ -41,6 +41,7 @@ enum class ArgKind : uint8_t {
   Name,    // a string
   Range,   // a range id and an AxisType
   Op,      // an op
+  MaybeOp,  // an op, or none
   Space,   // an AddrSpace
   Ints,    // a list of integers
   OpInts,  // an op, then a list of integers
