@@ -164,6 +164,32 @@ WINDOWS = [
     conv("conv_transpose2d", ((1, 2, 3, 2, 3), (2, 2, 2, 2, 2)), F.conv_transpose3d, stride=2),
 ]
 
+
+
+def interpolation(mode: str, shape: Any, size: Any, align: bool = False) -> Op:
+    axes = len(size)
+    theirs = {"linear": ("linear", "bilinear", "trilinear")[axes - 1], "cubic": "bicubic"}.get(mode, mode)
+    corners = align if mode in ("linear", "cubic") else None
+    return op(f"interpolate:{mode}:{size}:{align}".replace(" ", ""), lambda x: x.interpolate(size, mode, align),
+              lambda x: F.interpolate(x, size, mode=theirs, align_corners=corners), (shape,), tolerance=(1e-4, 2e-5))
+
+
+INTERPOLATIONS = [
+    *[interpolation("linear", (1, 2, 4, 5), size, align) for size in ((8, 10), (3, 7), (4, 5), (1, 1)) for align in (False, True)],
+    *[interpolation("cubic", (1, 2, 4, 5), size, align) for size in ((8, 10), (3, 7)) for align in (False, True)],
+    *[interpolation(mode, shape, size) for mode in ("nearest", "nearest-exact")
+      for shape, size in (((2, 3, 7), (5,)), ((1, 2, 4, 5), (9, 10)), ((1, 1, 2, 3, 4), (4, 2, 7)))],
+    interpolation("linear", (2, 3, 7), (11,)), interpolation("linear", (1, 2, 2, 3, 4), (3, 2, 6)),
+]
+
+UNPOOLS = [
+    op(f"max_unpool2d:{stride}:{size}", lambda x, s=stride, size=size: x.max_pool2d(2, s).max_unpool2d(
+        x.max_pool2d(2, s, return_indices=True)[1], 2, s, output_size=size),
+       lambda x, s=stride, size=size: F.max_unpool2d(*F.max_pool2d(x, 2, s, return_indices=True), 2, s, output_size=size),
+       (shape,), distinct=True)
+    for stride, size, shape in ((None, None, (1, 2, 6, 4)), (3, None, (2, 5, 8)), (None, (7, 5), (1, 1, 7, 5)))
+]
+
 DECOMPOSITIONS = [
     op("qr_r", lambda x: x.qr("reduced")[1], lambda x: reduced_qr(x)[1], ((4, 3), (3, 3), (2, 5, 2), (3, 5)), grad=False,
        tolerance=(1e-4, 1e-5)),
@@ -177,4 +203,4 @@ DECOMPOSITIONS = [
 HALVES = [dataclasses.replace(entry, name=f"{entry.name}:16", dtypes=("float16", "bfloat16"), tolerance=None, grad=False)
           for entry in [PRODUCTS[0], *PRODUCTS[-3:], *ATTENTION[:3], WINDOWS[1], WINDOWS[11], *WINDOWS[-11:-8]]]
 
-OPS = [*ARRANGEMENTS, *PRODUCTS, *ATTENTION, *WINDOWS, *DECOMPOSITIONS, *HALVES]
+OPS = [*ARRANGEMENTS, *PRODUCTS, *ATTENTION, *WINDOWS, *INTERPOLATIONS, *UNPOOLS, *DECOMPOSITIONS, *HALVES]
