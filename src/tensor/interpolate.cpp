@@ -1,8 +1,6 @@
 // Interpolation: axis after axis, sums of few elements with weights of their distances.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
