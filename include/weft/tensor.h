@@ -416,8 +416,7 @@ class Tensor {
   // last one stays. With an op (ADD, MUL, MAX, MIN) they are combined with what is there.
   Tensor scatter(int64_t dim, const Tensor& index, const Tensor& src,
                  std::optional<Op> reduce = {}) const;
-  Tensor scatter(int64_t dim, const Tensor& index, Number src,
-                 std::optional<Op> reduce = {}) const;
+  Tensor scatter(int64_t dim, const Tensor& index, Number src, std::optional<Op> reduce = {}) const;
   // By "sum", "prod", "mean", "amax" or "amin"; without itself, only of what src has for a place.
   Tensor scatter_reduce(int64_t dim, const Tensor& index, const Tensor& src,
                         std::string_view reduce, bool include_self = true) const;
@@ -585,14 +584,12 @@ class Tensor {
   bool is_detached() const { return is_detached_; }
 
  private:
-
   Ref<Storage> storage_;
   View view_;
   bool is_detached_ = false;
 };
 
-inline ByTensor::ByTensor(const Tensor& tensor)
-    : storage(tensor.storage()), view(tensor.view()) {}
+inline ByTensor::ByTensor(const Tensor& tensor) : storage(tensor.storage()), view(tensor.view()) {}
 
 struct Tensor::AttentionOptions {
   std::optional<Tensor> mask = std::nullopt;  // bool: what takes part; else added

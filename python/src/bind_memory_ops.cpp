@@ -108,7 +108,8 @@ dtypes.float32
       .def(
           "accumulate",
           [](const Graph& g, Op op, nb::handle value) {
-            return Graph{g.arena, g.root.accumulate(op, operand_of(*g.arena, g.root.dtype(), value))};
+            return Graph{g.arena,
+                         g.root.accumulate(op, operand_of(*g.arena, g.root.dtype(), value))};
           },
           nb::arg("op"), nb::arg("value"),
           nb::sig("def accumulate(self, op: Ops, value: UOp | int | float) -> UOp"),

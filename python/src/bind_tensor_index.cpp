@@ -21,10 +21,10 @@ namespace {
 constexpr int64_t kFarthest = int64_t(1) << 62;
 
 [[noreturn]] void no_index(nb::handle value) {
-  throw IndexError(
-      fmt::format("[index] an index is an int, a slice, None, ..., a Tensor, a NumPy array or a list "
-                  "of ints or bools; {} is none of them",
-                  type_text(value)));
+  throw IndexError(fmt::format(
+      "[index] an index is an int, a slice, None, ..., a Tensor, a NumPy array or a list "
+      "of ints or bools; {} is none of them",
+      type_text(value)));
 }
 
 bool is_int(nb::handle value) {

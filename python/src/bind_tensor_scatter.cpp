@@ -32,9 +32,10 @@ std::optional<Op> reduction_of(const std::optional<std::string_view>& reduce) {
   if (!reduce) return {};
   if (*reduce == "add") return Op::ADD;
   if (*reduce == "multiply") return Op::MUL;
-  throw Error(fmt::format("[scatter] there is no reduction \"{}\"; allowed are \"add\", "
-                          "\"multiply\" and None",
-                          *reduce));
+  throw Error(
+      fmt::format("[scatter] there is no reduction \"{}\"; allowed are \"add\", "
+                  "\"multiply\" and None",
+                  *reduce));
 }
 
 Tensor scatter(const Tensor& x, int64_t dim, const Tensor& index, nb::handle src,
@@ -113,7 +114,9 @@ void bind_sums(TensorClass& c) {
   c.def(
        "index_add",
        [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source,
-          nb::handle alpha) { return x.index_add(dim, index, source, number_of(alpha, "index_add")); },
+          nb::handle alpha) {
+         return x.index_add(dim, index, source, number_of(alpha, "index_add"));
+       },
        nb::arg("dim"), nb::arg("index"), nb::arg("source"), nb::arg("alpha") = 1,
        nb::sig("def index_add(self, dim: int, index: Tensor, source: Tensor, "
                "alpha: int | float = 1) -> Tensor"),
@@ -130,9 +133,10 @@ void bind_sums(TensorClass& c) {
 }
 
 void bind_masks(TensorClass& c) {
-  c.def("masked_fill", masked_fill, nb::arg("mask"), nb::arg("value"),
-        nb::sig("def masked_fill(self, mask: Tensor, value: Tensor | int | float | bool) -> Tensor"),
-        R"(A value where a mask holds.
+  c.def(
+       "masked_fill", masked_fill, nb::arg("mask"), nb::arg("value"),
+       nb::sig("def masked_fill(self, mask: Tensor, value: Tensor | int | float | bool) -> Tensor"),
+       R"(A value where a mask holds.
 
 >>> Tensor([1, 2, 3]).masked_fill(Tensor([True, False, True]), 0).tolist()
 [0, 2, 0]

@@ -282,7 +282,8 @@ class TensorEvaluator {
     const UOp target = store.src(0);
     if (target.is(Op::INDEX)) {
       const std::vector<int64_t> from = shape_of_indices(target, shape.size());
-      const int64_t count = std::accumulate(from.begin(), from.end(), int64_t(1), std::multiplies());
+      const int64_t count =
+          std::accumulate(from.begin(), from.end(), int64_t(1), std::multiplies());
       std::vector<int64_t> chosen(size_t(count), kNowhere);
       for (size_t i = 0; i < chosen.size(); i++) {
         if (const auto at = element_at(target, shape, i)) chosen[i] = to[*at];
@@ -302,8 +303,8 @@ class TensorEvaluator {
       uint64_t& place = content.data[size_t(to[i])];
       if (store.accumulates()) {
         const uint64_t before[] = {place};
-        const uint64_t both[] = {
-            *evaluate_scalar(Op::BITCAST, content.dtype, stored.dtype, before), bits[0]};
+        const uint64_t both[] = {*evaluate_scalar(Op::BITCAST, content.dtype, stored.dtype, before),
+                                 bits[0]};
         const auto result = evaluate_scalar(store.arg_op(), stored.dtype, stored.dtype, both);
         if (!result) fail_without_result(store);
         bits[0] = *result;

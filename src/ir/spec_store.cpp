@@ -81,9 +81,9 @@ Found check_view_is_writable(UOp n) {
   const Place place = place_of(view);
   const UOp version = place.version;
   if (kNoVersion.has(version.op()) || kEffects.has(version.op()) || !is_value(version.dtype())) {
-    return bad_structure("the target is {}; allowed are a view of a value, an INDEX and a register",
-                         version == view ? with_article(version.op())
-                                             : "a view of " + with_article(version.op()));
+    return bad_structure(
+        "the target is {}; allowed are a view of a value, an INDEX and a register",
+        version == view ? with_article(version.op()) : "a view of " + with_article(version.op()));
   }
   if (place.is_padded) {
     return bad_structure("the target is a padded view, whose padding is not in memory");

@@ -97,8 +97,8 @@ class Chooser {
     }
     if (ellipses > 1) throw IndexError("[index] there is more than one ellipsis");
     if (used_ > x_.view().rank()) {
-      throw IndexError(fmt::format("[index] {} indices are too many for {}", used_,
-                                   text_of_shape(x_.shape())));
+      throw IndexError(
+          fmt::format("[index] {} indices are too many for {}", used_, text_of_shape(x_.shape())));
     }
   }
 
@@ -171,8 +171,8 @@ class Chooser {
   size_t out_ = 0;
   std::vector<Index> basic_;
   bool seen_ = false, is_past_ = false, is_apart_ = false;
-  size_t first_ = 0;           // where the first tensor stands in the view
-  std::vector<size_t> axes_;   // of the view, that tensors name
+  size_t first_ = 0;            // where the first tensor stands in the view
+  std::vector<size_t> axes_;    // of the view, that tensors name
   std::vector<int64_t> named_;  // the same of x
   std::vector<std::optional<Tensor>> indices_;
   std::vector<Ref<Value>> given_;  // places that are known to be in range
@@ -211,8 +211,8 @@ bool write_by_mask(const Tensor& x, Indices index, const Ref<Value>& value) {
   for (size_t i = 0; i < rest; i++) wide.push_back(1);
   const Ref<Value> condition = broadcast(reshaped(read(mask), wide), x.shape());
   const Ref<Value> fits = cast_value(reshaped(value, own), x.dtype());
-  Ref<Value> result = apply(Op::WHERE, x.dtype(), x.shape(), condition,
-                            as_operand(fits, x.shape()), read(x));
+  Ref<Value> result =
+      apply(Op::WHERE, x.dtype(), x.shape(), condition, as_operand(fits, x.shape()), read(x));
   Tensor target = x;
   target.assign(tensor_of(std::move(result)));
   return true;

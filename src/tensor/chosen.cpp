@@ -19,6 +19,7 @@
 #include "ir/bounds.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
+#include "runtime/array_bytes.h"
 #include "runtime/device.h"
 #include "tensor/operand.h"
 #include "value/movement.h"
@@ -50,14 +51,14 @@ bool is_at_hand(const Tensor& x) {
 
 void check_values(std::string_view what, const Tensor& index, int64_t axis, int64_t size) {
   const bool is_unsigned = !index.dtype().is_signed();
-  const std::vector<int64_t> at = index.data<int64_t>();
-  for (const int64_t i : at) {
+  const DType type = index.dtype();
+  for (const uint64_t bits : bits_of_bytes(type, index.bytes())) {
+    const auto i = int64_t(bits);
     const bool is_below = is_unsigned ? i < 0 : i < -size;  // unsigned ones past 63 bits wrapped
     if (!is_below && i < size) continue;
-    const std::string text =
-        is_unsigned ? fmt::format("{}", uint64_t(i)) : fmt::format("{}", i);
-    throw IndexError(fmt::format("[{}] {} is out of bounds of axis {} with size {}", what, text,
-                                 axis, size));
+    const std::string text = is_unsigned ? fmt::format("{}", uint64_t(i)) : fmt::format("{}", i);
+    throw IndexError(
+        fmt::format("[{}] {} is out of bounds of axis {} with size {}", what, text, axis, size));
   }
 }
 
@@ -99,8 +100,8 @@ Places places_of(std::string_view what, const Tensor& index, int64_t axis, int64
   }
   if (is_sure) return {std::move(i)};
   const Ref<Value> is_below = both(Op::CMPLT, i, zero);
-  const Ref<Value> valid = both(
-      Op::AND, apply(Op::NOT, dtypes::bool_, index.shape(), is_below), both(Op::CMPLT, i, end));
+  const Ref<Value> valid = both(Op::AND, apply(Op::NOT, dtypes::bool_, index.shape(), is_below),
+                                both(Op::CMPLT, i, end));
   return {guarded(std::move(i), valid, axis, size), valid};
 }
 

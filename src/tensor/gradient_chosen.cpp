@@ -78,8 +78,7 @@ Ref<Value> last_at(const StepBack& step, const View& view, const Ref<Value>& ind
   const Sizes shape = chosen_shape(view.shape, how, index);
   int64_t count = 1;
   for (const int64_t size : shape) count *= size;
-  const Ref<Value> places =
-      reshaped(Value::make(Op::IOTA, counter, step.device(), {count}), shape);
+  const Ref<Value> places = reshaped(Value::make(Op::IOTA, counter, step.device(), {count}), shape);
   const Ref<Value> none =
       broadcast(wrapped_constant(step.device(), counter, int64_t(-1)), step.shape());
   View as_numbers = view;
@@ -96,8 +95,8 @@ Gradients gradients_of_scatter(const StepBack& step) {
   const View view = write.written();
   const Ref<Value>& g = step.gradient();
   if (how.combines() && how.op != Op::ADD) {
-    throw Error(fmt::format("[gradient] a write that combines by {} has no gradient",
-                            name_of(how.op)));
+    throw Error(
+        fmt::format("[gradient] a write that combines by {} has no gradient", name_of(how.op)));
   }
   const bool has_index = write.has_index();
   const Ref<Value> index = has_index ? step.operand(2) : Ref<Value>();

@@ -131,9 +131,10 @@ Tensor Tensor::scatter_reduce(int64_t dim, const Tensor& index, const Tensor& sr
   constexpr std::string_view what = "scatter_reduce";
   const auto* const how = std::ranges::find(kReductions, reduce, &NamedOp::name);
   if (how == kReductions.end()) {
-    throw Error(fmt::format("[scatter_reduce] there is no reduction \"{}\"; allowed are sum, prod, "
-                            "mean, amax and amin",
-                            reduce));
+    throw Error(
+        fmt::format("[scatter_reduce] there is no reduction \"{}\"; allowed are sum, prod, "
+                    "mean, amax and amin",
+                    reduce));
   }
   const Tensor out = own_copy(*this), x = with_axis(out), i = with_axis(index);
   const size_t axis = axis_of(what, dim, x.view().rank());
@@ -211,8 +212,8 @@ namespace {
 
 void check_is_mask(std::string_view what, const Tensor& mask) {
   if (mask.dtype().is_bool()) return;
-  throw DTypeError(fmt::format("[{}] a mask has dtype {}; it must be bool", what,
-                               mask.dtype().name()));
+  throw DTypeError(
+      fmt::format("[{}] a mask has dtype {}; it must be bool", what, mask.dtype().name()));
 }
 
 }  // namespace
@@ -229,8 +230,8 @@ Tensor Tensor::masked_fill(const Tensor& mask, const Tensor& value) const {
 
 Tensor Tensor::one_hot(int64_t num_classes) const {
   if (!dtype().is_int()) {
-    throw DTypeError(fmt::format("[one_hot] the tensor has dtype {}; it must have integers",
-                                 dtype().name()));
+    throw DTypeError(
+        fmt::format("[one_hot] the tensor has dtype {}; it must have integers", dtype().name()));
   }
   if (num_classes < 0) {
     throw ShapeError(fmt::format("[one_hot] {} classes; allowed are 0 or more", num_classes));

@@ -126,7 +126,8 @@ void Closure::find_candidates() {
       if (!s.is_candidate) n.reduces |= s.reduces;
     }
     if (v.is_guard()) node(*v.sources()[1]).is_candidate = true;  // somebody looks at it
-    n.is_candidate = n.is_candidate || n.roots > 0 || (v.storages() > 0 && !n.is_free) || (n.is_kept && n.reduces);
+    n.is_candidate = n.is_candidate || n.roots > 0 || (v.storages() > 0 && !n.is_free) ||
+                     (n.is_kept && n.reduces);
   }
 }
 

@@ -86,8 +86,9 @@ class Finder {
     const uint32_t source = uint32_t(number - 1);
     if (!values_[source].must_store) return levels_.of[source];
     // A loop with a register is computed in one place only: others read what it stores.
-    if (values_[k].must_store && !values_[k].is_serial() && !has_register_[source] && reads_own_place(read, memory) &&
-        has_same_loops(values_[k], values_[source]) && add_together(k, source)) {
+    if (values_[k].must_store && !values_[k].is_serial() && !has_register_[source] &&
+        reads_own_place(read, memory) && has_same_loops(values_[k], values_[source]) &&
+        add_together(k, source)) {
       return levels_.of[source];
     }
     return levels_.of[source] + 1;

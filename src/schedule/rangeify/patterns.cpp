@@ -42,8 +42,7 @@ UOp after_nothing(Match& m) {
   std::vector<UOp> srcs;
   for (size_t i = n.src_count(); i-- > 1;) {
     const UOp effect = n.src(i);
-    const bool is_repeated =
-        later.has(effect) && is_effect(effect.op()) && !effect.accumulates();
+    const bool is_repeated = later.has(effect) && is_effect(effect.op()) && !effect.accumulates();
     if (writes_nothing(effect) || is_repeated) continue;
     later.put_number(effect, 1);
     srcs.push_back(effect);

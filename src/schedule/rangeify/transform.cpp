@@ -119,8 +119,7 @@ class Transform {
     const bool widens = n.is(Op::CAST) && n.src(0).dtype().is_int() && fits(n.src(0), n.dtype());
     if (widens) return as_index(n.src(0));
     if (k_sums.has(n.op())) {
-      const UOp sum =
-          arena_.make(n.op(), dtypes::index, {as_index(n.src(0)), as_index(n.src(1))});
+      const UOp sum = arena_.make(n.op(), dtypes::index, {as_index(n.src(0)), as_index(n.src(1))});
       if (fits(sum, n.dtype())) return simplify_index(sum);
     }
     return cast(n, dtypes::index);
@@ -324,8 +323,8 @@ class Transform {
       if (is_movement(Op(i))) table[i] = &Transform::skip;
     }
     table[size_t(Op::DETACH)] = &Transform::skip;
-    for (Op op : {Op::BUFFER, Op::DEVICE, Op::CONST, Op::VARIABLE, Op::BIND, Op::RANGE,
-                  Op::DEFINE_REG}) {
+    for (Op op :
+         {Op::BUFFER, Op::DEVICE, Op::CONST, Op::VARIABLE, Op::BIND, Op::RANGE, Op::DEFINE_REG}) {
       table[size_t(op)] = &Transform::keep;
     }
     table[size_t(Op::INDEX)] = &Transform::lower_gather;
