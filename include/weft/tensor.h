@@ -388,6 +388,12 @@ class Tensor {
   Tensor index_put(Indices index, const Tensor& value, bool accumulate = false) const;
   Tensor masked_fill(const Tensor& mask, Number value) const;
   Tensor masked_fill(const Tensor& mask, const Tensor& value) const;
+  // The elements where a mask holds, in row-major order. With a size it is not realised: so many of
+  // them, and fill_value behind the last.
+  Tensor masked_select(const Tensor& mask, std::optional<int64_t> size = {},
+                       Number fill_value = int64_t(0)) const;
+  // Where elements are not 0: a row of places on all axes for each, int32.
+  Tensor nonzero(std::optional<int64_t> size = {}, Number fill_value = int64_t(0)) const;
   Tensor one_hot(int64_t num_classes) const;
 
   // The same values on another device, copied when they are computed; itself on this one.

@@ -141,6 +141,34 @@ void bind_masks(TensorClass& c) {
 >>> Tensor([1, 2, 3]).masked_fill(Tensor([True, False, True]), 0).tolist()
 [0, 2, 0]
 )")
+      .def(
+          "masked_select",
+          [](const Tensor& x, const Tensor& mask, std::optional<int64_t> size, nb::handle fill) {
+            return x.masked_select(mask, size, number_of(fill, "masked_select"));
+          },
+          nb::arg("mask"), nb::arg("size") = nb::none(), nb::arg("fill_value") = 0,
+          nb::sig("def masked_select(self, mask: Tensor, size: int | None = None, "
+                  "fill_value: int | float | bool = 0) -> Tensor"),
+          R"(The elements where a mask holds. The mask is computed at once, unless a size is given.
+
+>>> t = Tensor([5, 6, 7, 8])
+>>> t.masked_select(t % 2 == 0).tolist()
+[6, 8]
+>>> t.masked_select(t % 2 == 0, size=3, fill_value=-1).tolist()
+[6, 8, -1]
+)")
+      .def(
+          "nonzero",
+          [](const Tensor& x, std::optional<int64_t> size, nb::handle fill) {
+            return x.nonzero(size, number_of(fill, "nonzero"));
+          },
+          nb::arg("size") = nb::none(), nb::arg("fill_value") = 0,
+          nb::sig("def nonzero(self, size: int | None = None, fill_value: int = 0) -> Tensor"),
+          R"(Where elements are not 0: one row of places for each.
+
+>>> Tensor([[0, 3], [4, 0]]).nonzero().tolist()
+[[0, 1], [1, 0]]
+)")
       .def("one_hot", &Tensor::one_hot, nb::arg("num_classes"),
            nb::sig("def one_hot(self, num_classes: int) -> Tensor"),
            R"(A new last axis: 1 at the place that the integer names, else 0.

@@ -36,21 +36,6 @@ void check_mask(const Tensor& mask, Ints shape, size_t axis) {
   }
 }
 
-// The places of what is true, axis by axis.
-std::vector<std::vector<int64_t>> true_places(const Tensor& mask) {
-  const std::vector<std::byte> bits = mask.bytes();
-  std::vector<std::vector<int64_t>> out(mask.shape().size());
-  Sizes at(mask.shape().size());
-  for (const std::byte bit : bits) {
-    for (size_t k = 0; k < out.size() && bit != std::byte(0); k++) out[k].push_back(at[k]);
-    for (size_t k = at.size(); k-- > 0;) {
-      if (++at[k] < mask.shape()[k]) break;
-      at[k] = 0;
-    }
-  }
-  return out;
-}
-
 // Goes through the indices: what is no tensor makes a view; of each tensor is noted which axis of
 // it that names.
 class Chooser {
@@ -179,6 +164,20 @@ class Chooser {
 };
 
 }  // namespace
+
+std::vector<std::vector<int64_t>> true_places(const Tensor& mask) {
+  const std::vector<std::byte> bits = mask.bytes();
+  std::vector<std::vector<int64_t>> out(mask.shape().size());
+  Sizes at(mask.shape().size());
+  for (const std::byte bit : bits) {
+    for (size_t k = 0; k < out.size() && bit != std::byte(0); k++) out[k].push_back(at[k]);
+    for (size_t k = at.size(); k-- > 0;) {
+      if (++at[k] < mask.shape()[k]) break;
+      at[k] = 0;
+    }
+  }
+  return out;
+}
 
 bool has_tensors(Indices index) {
   return std::ranges::any_of(index,

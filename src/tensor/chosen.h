@@ -49,6 +49,9 @@ Chosen choose(const Tensor& x, Indices index);
 // a[mask] = value where that does not depend on how many are true: done. The mask is not realised.
 bool write_by_mask(const Tensor& x, Indices index, const Ref<Value>& value);
 
+// The places of what is true, axis by axis. The mask is realised.
+std::vector<std::vector<int64_t>> true_places(const Tensor& mask);
+
 // The view of a basic index (index.cpp).
 View basic_view(const View& from, Indices index);
 

@@ -249,3 +249,90 @@ def test_what_is_surely_in_range_is_not_checked():
     x = Tensor(np.arange(300, dtype=np.float32))
     lazy = Tensor(np.array([0, 255], np.uint8)) + Tensor(np.array([0, 0], np.uint8))
     assert x[lazy].kernel_count() < x[lazy.cast(dtypes.int32)].kernel_count()
+
+
+@pytest.mark.parametrize("device", ["REF", "CPU"])
+def test_masks_select(device):
+    x = Tensor(A, device=device)
+    m = x > 20
+    assert x.masked_select(m).tolist() == A[MASK].tolist()
+    count = int(MASK.sum())
+    assert x.nonzero().tolist() == np.argwhere(A).tolist()
+    assert m.nonzero().tolist() == np.argwhere(MASK).tolist()
+    lazy = x.masked_select(m, size=count + 3, fill_value=-7)
+    assert lazy.tolist() == [*A[MASK].tolist(), -7, -7, -7]
+    assert x.masked_select(m, size=2).tolist() == A[MASK].tolist()[:2]
+    places = m.nonzero(size=count + 1, fill_value=-1)
+    assert places.tolist() == [*np.argwhere(MASK).tolist(), [-1, -1, -1]]
+    assert Tensor([2, 0]).one_hot(3).tolist() == [[0, 0, 1], [1, 0, 0]]
+
+
+def test_a_write_of_k_elements_costs_k():
+    t = Tensor.zeros(1 << 20, dtype=dtypes.int32, device="CPU").contiguous().realize()
+    t[Tensor([5, 9, 5], device="CPU")] = Tensor([1, 2, 3], device="CPU")
+    (kernel,) = t.schedule()
+    assert "RANGE index" in kernel.graph and "CONST index 3" in kernel.graph
+    sizes = [line for line in kernel.graph.splitlines() if "RANGE" in line]
+    assert len(sizes) == 1  # one loop, over the three
+    weft.counters.reset()
+    t.realize()
+    assert weft.counters.kernels == 1 and t[5].item() == 3 and t[9].item() == 2
+
+
+def test_sums_are_in_order_on_many_threads():
+    n = 200_000
+    i = RNG.integers(0, 7, n)
+    v = RNG.standard_normal(n).astype(np.float32)
+    expected = np.zeros(7, np.float32)
+    np.add.at(expected, i, v)
+    t = Tensor.zeros(7, device="CPU").index_add(0, Tensor(i, device="CPU"), Tensor(v, device="CPU"))
+    assert (t.numpy() == expected).all()
+    rows = RNG.integers(0, 50, 300)
+    table = RNG.standard_normal((50, 64)).astype(np.float32)
+    grads = RNG.standard_normal((300, 64)).astype(np.float32)
+    expected = table.copy()
+    np.add.at(expected, rows, grads)
+    got = Tensor(table, device="CPU").index_add(0, Tensor(rows, device="CPU"), Tensor(grads, device="CPU"))
+    assert (got.numpy() == expected).all()
+
+
+@pytest.mark.parametrize("device", ["REF", "CPU"])
+def test_gradients_are_pytorchs(device):
+    torch = pytest.importorskip("torch")
+    x = RNG.standard_normal((5, 4)).astype(np.float32)
+    v = RNG.standard_normal((3, 4)).astype(np.float32)
+    w = RNG.standard_normal((3, 4)).astype(np.float32)
+    twice, once = np.array([4, 0, 4]), np.array([4, 0, 2])
+
+    def programs(make, number):
+        index = number(twice)
+        a, b = make(x), make(v)
+        yield a, b, (a[index] * make(w)).sum() + (b * 0).sum()
+        a, b = make(x), make(v)
+        c = a * 1
+        c[number(once)] = b
+        yield a, b, (c * c).sum()
+        a, b = make(x), make(v)
+        yield a, b, (a.index_add(0, index, b) * make(x)).sum()
+        a, b = make(x), make(v)
+        at = number(once).reshape(3, 1).expand(3, 4)
+        yield a, b, (a.scatter(0, at, b) * a.gather(0, at).sum()).sum()
+
+    def ours(data):
+        t = Tensor(data, device=device)
+        return t.requires_grad_(True) if hasattr(t, "requires_grad_") else t
+
+    theirs = programs(lambda d: torch.tensor(d, requires_grad=True), torch.tensor)
+    for (a, b, loss), (ta, tb, tloss) in zip(
+        programs(ours, lambda d: Tensor(d, device=device)), theirs
+    ):
+        tloss.backward()
+        ga, gb = loss.gradient(a, b)
+        np.testing.assert_allclose(ga.numpy(), ta.grad.numpy(), rtol=1e-5, atol=1e-6)
+        if tb.grad is not None:
+            np.testing.assert_allclose(gb.numpy(), tb.grad.numpy(), rtol=1e-5, atol=1e-6)
+    # Of two at one place only what stays has a gradient.
+    c, b = Tensor(x, device=device) * 1, ours(v)
+    c[Tensor(twice, device=device)] = b
+    (gb,) = c.sum().gradient(b)
+    assert gb.tolist() == [[0] * 4, [1] * 4, [1] * 4]

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/arena.h"
+#include "ir/bounds.h"
 #include "ir/build.h"
 #include "ir/dim.h"
 #include "ir/node.h"
@@ -189,6 +190,15 @@ UOp range_of_one(Match& m) {
   return constant(m.arena(), m.root().dtype(), int64_t(0));
 }
 
+// An index that was an integer on its way, in range of it, is the index itself.
+UOp index_of_index(Match& m) {
+  const UOp n = m.root(), integer = n.src(0);
+  if (!n.dtype().is_index() || !integer.is(Op::CAST) || !integer.src(0).dtype().is_index())
+    return {};
+  const Interval own = bounds(integer.src(0)), all = bounds_of(integer.dtype());
+  return own.lo >= all.lo && own.hi <= all.hi ? integer.src(0) : UOp();
+}
+
 // Loops that a rule has replaced by 0 are closed no more.
 UOp close_fewer(Match& m) {
   const UOp n = m.root();
@@ -206,6 +216,7 @@ constexpr Rule kKernelRules[] = {
     rule("store-to-place", op(Op::STORE, rest), store_to_place),
     rule("cleanup-contiguous", op(Op::CONTIGUOUS, x), drop_contiguous),
     rule("cleanup-range-of-one", op(Op::RANGE, x), range_of_one),
+    rule("cleanup-index-of-index", op(Op::CAST, x), index_of_index),
     rule("close-fewer", op({Op::END, Op::REDUCE}, rest), close_fewer),
 };
 // clang-format on
