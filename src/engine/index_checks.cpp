@@ -24,10 +24,10 @@ namespace {
 
 // Texts are few, one per axis and size, and never freed.
 const std::string* text_for(const Value& guard) {
-  static auto* const texts = new std::set<std::string>;
+  static auto* const kTexts = new std::set<std::string>;
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  return &*texts
+  return &*kTexts
                ->insert(fmt::format("[index] an index is out of bounds of axis {} with size {}",
                                     guard.numbers()[0], guard.numbers()[1]))
                .first;

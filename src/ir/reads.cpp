@@ -38,9 +38,7 @@ Reads reads_of(UOp root) {
     if (table.has(n)) return true;
     if (kNoReads.has(n.op())) {
       table.put(n, Reads::kNothing);
-    } else if (n.is(Op::LOAD) || n.is(Op::AFTER)) {
-      table.put(n, Reads::kMemory);
-    } else if (n.is(Op::INDEX) && !n.src(0).is(Op::BUFFER)) {
+    } else if (n.is(Op::LOAD) || n.is(Op::AFTER) || (n.is(Op::INDEX) && !n.src(0).is(Op::BUFFER))) {
       table.put(n, Reads::kMemory);
     } else {
       return false;

@@ -1,15 +1,14 @@
 // Integers to places, places to one index, and reads and writes by it.
 #include "tensor/chosen.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -26,7 +25,6 @@
 #include "value/storage.h"
 #include "value/storage_watch.h"
 #include "value/value.h"
-#include "value/view.h"
 #include "weft/gradient.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
