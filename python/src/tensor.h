@@ -92,6 +92,7 @@ void bind_tensor_loss(TensorClass& c);
 void bind_tensor_movement(TensorClass& c);
 void bind_tensor_gradient(nb::module_& m, TensorClass& c);
 void bind_tensor_index(TensorClass& c);
+void bind_tensor_scatter(TensorClass& c);
 void bind_tensor_values(nb::module_& m, TensorClass& c);
 void bind_tensor_shapes(TensorClass& c);
 void bind_tensor_random(TensorClass& c);
