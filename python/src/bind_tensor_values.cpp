@@ -93,6 +93,11 @@ std::vector<ScheduledKernel> schedule_all(nb::handle self, const nb::args& other
   return Tensor::schedule(std::vector<const Tensor*>(tensors.begin(), tensors.end()));
 }
 
+size_t count_all(nb::handle self, const nb::args& others) {
+  const std::vector<Tensor*> tensors = tensors_of("kernel_count", self, others);
+  return Tensor::kernel_count(std::vector<const Tensor*>(tensors.begin(), tensors.end()));
+}
+
 void bind_scheduled_kernel(nb::module_& m) {
   using Kernel = ScheduledKernel;
   nb::class_<Kernel>(m, "ScheduledKernel", "A kernel that a realise would run: Tensor.schedule().")
@@ -251,8 +256,9 @@ goes to other memory while the array lives.
 >>> (a + 1).schedule()
 [ScheduledKernel(name='e_2', buffers=2, bytes=16, flops=2)]
 )")
-      .def("kernel_count", &Tensor::kernel_count,
-           R"(The kernels that realize() would run now; nothing runs.
+      .def("kernel_count", count_all, nb::arg("lst"),
+           nb::sig("def kernel_count(self, *lst: Tensor) -> int"),
+           R"(The kernels that realize(*lst) would run now; nothing runs.
 
 >>> a = Tensor([1, 2]) + 1
 >>> a.kernel_count(), a.realize().kernel_count()
