@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "weft/dtype.h"
+#include "weft/number.h"   // IWYU pragma: export
 #include "weft/options.h"  // IWYU pragma: export
 #include "weft/ref.h"
 #include "weft/scheduled_kernel.h"
@@ -51,51 +52,10 @@ struct Ellipsis {};
 using Index = std::variant<int64_t, Slice, NewAxis, Ellipsis>;
 using Indices = std::span<const Index>;
 
-// A number of a program: it has no dtype of its own beyond its kind (it is "weak").
-using Number = std::variant<bool, int64_t, double>;
-
 // Axes of a reduction; none given: all of them.
 using Axes = std::optional<std::vector<int64_t>>;
 // Two numbers per axis.
 using Pairs = std::span<const std::pair<int64_t, int64_t>>;
-
-// One element: its dtype and its bits, as ir/scalar.h has them.
-struct Element {
-  DType dtype;
-  uint64_t bits = 0;
-
-  double as_double() const;
-  int64_t as_int() const;  // floats truncate and saturate, NaN is 0
-  Element cast(DType to) const;
-  template <class T>
-  T as() const {
-    if constexpr (std::is_same_v<T, bool>) {
-      return cast(dtypes::bool_).bits != 0;
-    } else if constexpr (std::is_floating_point_v<T>) {
-      return T(as_double());
-    } else {
-      return T(cast(dtype_of<T>).bits);
-    }
-  }
-};
-
-class Tensor;
-
-// The second operand of an operation: a tensor, which it borrows, or a number.
-class Operand {
- public:
-  Operand(const Tensor& tensor) : tensor_(&tensor) {}  // NOLINT: either will do
-  template <class T>
-    requires std::is_convertible_v<T, Number>
-  Operand(T number) : number_(number) {}  // NOLINT
-
-  const Tensor* tensor() const { return tensor_; }  // null for a number
-  Number number() const { return number_; }
-
- private:
-  const Tensor* tensor_ = nullptr;
-  Number number_ = false;
-};
 
 // A handle: a view of a storage. Copies are further handles on the same memory. One that was moved
 // from can only be assigned to or destroyed.

@@ -9,7 +9,6 @@
 
 #include "tensor.h"
 #include "weft/dtype.h"
-#include "weft/error.h"
 #include "weft/tensor.h"
 
 namespace weft::python {

@@ -1,6 +1,5 @@
 // Tensor's operators: Python's, reflected and in place, and the methods that are named for them.
 #include <array>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

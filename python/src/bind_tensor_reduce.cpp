@@ -3,7 +3,6 @@
 #include <optional>
 #include <string>
 #include <type_traits>
-#include <utility>
 
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
@@ -11,7 +10,6 @@
 
 #include "tensor.h"
 #include "weft/dtype.h"
-#include "weft/error.h"
 #include "weft/tensor.h"
 
 namespace weft::python {

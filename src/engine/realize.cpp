@@ -292,12 +292,8 @@ Storages storages_of_sources(std::span<const Ref<Value>> copies) {
 }
 
 // Copies what is in memory on another device.
-void fill_copy(Value& copy, Garbage& garbage) {
-  Ref<Buffer> from;
-  {
-    const std::lock_guard lock(graph_mutex());
-    from = copy.sources()[0]->buffer();
-  }
+void fill_copy(Value& copy, const Storage& source, Garbage& garbage) {
+  const Ref<Buffer> from = source.memory();
   Ref<Buffer> to = Buffer::make(copy.device(), from->bytes());
   if (from->device().has_host_memory()) {
     to->copy_in({static_cast<const std::byte*>(from->memory()), from->bytes()});
@@ -310,7 +306,7 @@ void fill_copy(Value& copy, Garbage& garbage) {
   fill(copy, std::move(to), garbage);
 }
 
-// Storages to realise, and then Values to copy what they hold to.
+// Storages to realise, and then Values to copy what each holds to.
 struct Stage {
   Storages storages;
   std::vector<Ref<Value>> copies;
@@ -341,8 +337,9 @@ void run_copies(std::vector<Ref<Value>> first) {
       push(std::move(more));
       continue;
     }
-    for (const Ref<Value>& copy : stages.back().copies) {
-      if (!copy->is_filled()) fill_copy(*copy, garbage);
+    const Stage& stage = stages.back();
+    for (size_t i = 0; i < stage.copies.size(); i++) {
+      if (!stage.copies[i]->is_filled()) fill_copy(*stage.copies[i], *stage.storages[i], garbage);
     }
     stages.pop_back();
   }

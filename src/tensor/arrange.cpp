@@ -237,7 +237,8 @@ void check_reach(const Tensor& x, size_t axis, int64_t before, int64_t after,
   const int64_t most = mode == Mode::kReflect    ? size - 1
                        : mode == Mode::kCircular ? size
                                                  : INT64_MAX;
-  if (std::max(before, after) <= most && (size > 0 || std::max(before, after) <= 0)) return;
+  const int64_t reach = std::max(before, after);
+  if (reach <= 0 || (size > 0 && reach <= most)) return;
   throw ShapeError(fmt::format(
       "[pad] cannot pad axis {} of {} by {} and {} with its own elements; at most by {}", axis,
       text_of_shape(x.shape()), before, after, size == 0 ? 0 : most));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -48,26 +49,33 @@ Tensor rows(const Tensor& x, int64_t begin, int64_t end) {
 }
 
 // tau and v, (..., m, 1), such that (1 - tau v v^T) x is -sign(x_i) |x from i on| at i and 0 below:
-// x a column (..., m, 1), v 0 above i and 1 at i.
+// x is column i, v 0 above i and 1 at i.
 struct Reflection {
   Tensor v, tau;
 };
 
-Reflection reflection(const Tensor& x, int64_t i) {
-  const Tensor row = positions(device_of(x), rows_of(x), 0, 2);
-  const Tensor below = Tensor::where(row.binary(Op::CMPLT, i), kNothing, x);
-  const Tensor pivot = rows(x, i, i + 1);
+// i is a number in memory and not in the graph: the kernels of all columns are the same ones.
+Reflection reflection(const Tensor& matrix, const Tensor& i) {
+  const std::vector<int64_t> down{-2}, across{-1};
+  Device& device = device_of(matrix);
+  const Tensor row = positions(device, rows_of(matrix), 0, 2);
+  const Tensor column = positions(device, columns_of(matrix), 1, 2);
+  const Tensor is_it =
+      column.binary(Op::CMPEQ, i).binary(Op::AND, row.binary(Op::CMPLT, i).unary(Op::NOT));
+  const Tensor below = Tensor::where(is_it, matrix, kNothing).sum(across, true);
+  const Tensor is_pivot = row.binary(Op::CMPEQ, i);
+  const Tensor pivot = Tensor::where(is_pivot, below, kNothing).sum(down, true);
   // Scaled, so that squares neither overflow nor vanish.
-  const Tensor largest = below.binary(Op::MAX, below.neg()).max(std::vector<int64_t>{-2}, true);
+  const Tensor largest = below.binary(Op::MAX, below.neg()).max(down, true);
   const Tensor scale = Tensor::where(largest.binary(Op::CMPEQ, 0.0), 1.0, largest).detach();
   const Tensor unit = below / scale;
-  const Tensor squares = (unit * unit).sum(std::vector<int64_t>{-2}, true);
+  const Tensor squares = (unit * unit).sum(down, true);
   const Tensor is_zero = squares.binary(Op::CMPEQ, 0.0);
   const Tensor norm = Tensor::where(is_zero, 1.0, squares).unary(Op::SQRT) * scale;
   const Tensor signed_norm = Tensor::where(pivot.binary(Op::CMPLT, 0.0), norm.neg(), norm);
   const Tensor first = Tensor::where(is_zero, 1.0, pivot + signed_norm);
   const Tensor tau = Tensor::where(is_zero, 0.0, first / signed_norm);
-  const Tensor v = Tensor::where(row.binary(Op::CMPEQ, i), 1.0, below / first);
+  const Tensor v = Tensor::where(is_pivot, 1.0, below / first);
   return {v, tau};
 }
 
@@ -79,7 +87,8 @@ std::pair<Tensor, Tensor> Tensor::qr(QrMode mode) const {
   const int64_t m = rows_of(r), n = columns_of(r), k = std::min(m, n);
   Tensor q = identities(r, m);
   for (int64_t i = 0; i < std::min(m - 1, n); i++) {
-    const Reflection h = reflection(columns(r, i, i + 1), i);
+    const int32_t number[] = {int32_t(i)};
+    const Reflection h = reflection(r, from(std::span<const int32_t>(number), {}, device()));
     const Tensor along = h.v.transpose(-2, -1);
     r = r - h.tau * h.v.matmul(along.matmul(r));
     q = q - h.tau * q.matmul(h.v).matmul(along);

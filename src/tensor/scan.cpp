@@ -23,7 +23,7 @@ namespace {
 
 // Up to this many elements are one block.
 constexpr int64_t kMostInOne = 64;
-constexpr int64_t kBlock = 32;
+constexpr int64_t kBlock = 16;
 
 Number neutral(Op op, DType dtype) {
   if (op == Op::ADD) return int64_t(0);

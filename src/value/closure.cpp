@@ -97,7 +97,7 @@ void Closure::decide() {
 
 // What the tape goes on to hold when this is in memory, or nobody owns it any more.
 void Closure::keep_for_gradients(const Node& n) {
-  const auto sources = n.value->sources();
+  const auto sources = sources_of(*n.value);
   for (size_t i = 0; i < sources.size(); i++) {
     Node& source = node(*sources[i]);
     source.is_kept |= n.value->keeps_data_of(i);

@@ -64,7 +64,7 @@ ARRANGEMENTS = [
     op("rearrange_ellipsis", lambda x: x.rearrange("a ... b -> b 1 (... a)"),
        lambda x: x.movedim(-1, 0).movedim(1, -1).reshape(x.shape[-1], 1, -1), ((2, 3, 4, 5), (2, 3))),
     *[op(f"pad_{mode}", lambda x, mode=mode: x.pad((2, 1, 0, 3), mode),
-         lambda x, mode=mode: F.pad(x, (2, 1, 0, 3), mode), ((1, 2, 4, 5), (2, 4, 3))) for mode in
+         lambda x, mode=mode: F.pad(x, (2, 1, 0, 3), mode), ((1, 2, 4, 5), (2, 4, 3), (0, 2, 4, 3))) for mode in
       ("constant", "reflect", "replicate", "circular")],
     op("pad_pairs", lambda x: x.pad(((1, 0), None, (-1, 2)), value=7), lambda x: F.pad(x, (-1, 2, 0, 0, 1, 0), value=7),
        ((2, 3, 4),), dtypes=("float32", "int32")),
@@ -102,6 +102,7 @@ def attention(name: str, shapes: Any, **options: Any) -> Op:
 
 ATTENTION = [
     attention("attention", ((2, 4, 5, 8), (2, 4, 7, 8), (2, 4, 7, 6))),
+    attention("attention_of_nothing", ((2, 5, 4), (2, 0, 4), (2, 0, 3))),
     attention("attention_2d", ((5, 8), (7, 8), (7, 6))),
     attention("attention_causal", ((1, 2, 5, 4), (1, 2, 7, 4), (1, 2, 7, 4)), is_causal=True),
     attention("attention_gqa", ((2, 6, 5, 4), (2, 3, 7, 4), (2, 3, 7, 4)), enable_gqa=True),
@@ -135,6 +136,7 @@ def conv(name: str, shapes: Any, theirs: Any, **options: Any) -> Op:
 
 
 IMAGE = (2, 4, 7, 6)
+NOTHING = (0, 4, 7, 6)
 WINDOWS = [
     *[pool("avg_pool2d", options, tolerance=SUMS) for options in POOLS],
     *[pool("avg_pool2d", {**options, "count_include_pad": False}, tolerance=SUMS) for options in POOLS],
@@ -146,6 +148,7 @@ WINDOWS = [
     op("max_pool_ints", lambda x: x.max_pool2d(2, padding=1), lambda x: F.max_pool2d(x.double(), 2, padding=1).to(x.dtype),
        ((1, 2, 4, 3),), dtypes=("int32", "uint8"), grad=False),
     conv("conv2d", (IMAGE, (6, 4, 3, 3), (6,)), F.conv2d, padding=1),
+    conv("conv2d", (NOTHING, (6, 4, 3, 3), (6,)), F.conv2d, groups=1),
     conv("conv2d", (IMAGE, (6, 4, 3, 2)), F.conv2d, stride=(2, 1), dilation=(1, 2)),
     conv("conv2d", (IMAGE, (6, 2, 3, 3), (6,)), F.conv2d, groups=2, padding=(1, 2)),
     conv("conv2d", (IMAGE, (4, 1, 2, 2)), F.conv2d, groups=4),

@@ -76,6 +76,14 @@ def test_empty_and_null():
     assert Tensor.ones(2, device="REF").to("NULL").to("REF").tolist() == [0, 0]
 
 
+def test_gradients():
+    x = Tensor([1.0, 2.0], device="REF")
+    x.requires_grad = True
+    y = x.to("CPU:C") * Tensor([3.0, 4.0], device="CPU:C")
+    (y * y).sum().backward()
+    assert x.grad.device == "REF" and x.grad.tolist() == [18, 64]
+
+
 def test_errors():
     with pytest.raises(weft.DeviceError, match="there is no device NOWHERE"):
         Tensor([1]).to("NOWHERE")

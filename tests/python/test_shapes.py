@@ -117,7 +117,7 @@ def on_cpu(*shape):
     (lambda: on_cpu(2, 4, 16, 8).scaled_dot_product_attention(on_cpu(2, 4, 16, 8), on_cpu(2, 4, 16, 8), is_causal=True), 3),
     (lambda: Tensor.einsum("ij,jk->ki", on_cpu(4, 5), on_cpu(5, 6)), 1),
     (lambda: on_cpu(6, 6).tril() + 1, 1),
-    (lambda: on_cpu(6, 6).qr()[1], 20),
+    (lambda: on_cpu(6, 6).qr()[1], 30),
 ])  # fmt: skip
 def test_kernel_counts(make, most):
     assert make().kernel_count() <= most
