@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -21,7 +20,6 @@
 #include "engine/realize.h"
 #include "host_memory.h"
 #include "ir/arena.h"
-#include "ir/walk.h"
 #include "tensor.h"
 #include "tensor/operand.h"
 #include "value/storage.h"
@@ -202,13 +200,15 @@ void bind_tensor_protocol(nb::module_& m, TensorClass& c) {
           "__reduce_ex__",
           [](nb::handle self, int protocol) { return protocols().attr("reduce")(self, protocol); },
           nb::arg("protocol"),
-          nb::sig("def __reduce_ex__(self, protocol: typing.SupportsIndex) -> tuple[typing.Any, ...]"))
+          nb::sig(
+              "def __reduce_ex__(self, protocol: typing.SupportsIndex) -> tuple[typing.Any, ...]"))
       .def("__contains__", contains, nb::arg("value"),
            nb::sig("def __contains__(self, value: " WEFT_OPERAND ") -> bool"))
       .def("__index__", index_of, nb::sig("def __index__(self) -> int"))
       .def("__format__", format, nb::arg("spec"), nb::sig("def __format__(self, spec: str) -> str"))
-      .def("data", data, nb::sig("def data(self) -> memoryview"),
-           R"(The values in row-major order, in memory that cannot be written and that no later write changes.
+      .def(
+          "data", data, nb::sig("def data(self) -> memoryview"),
+          R"(The values in row-major order, in memory that cannot be written and that no later write changes.
 
 >>> Tensor([[1, 2], [3, 4]]).T.data().tolist()
 [[1, 3], [2, 4]]
@@ -220,12 +220,21 @@ void bind_tensor_protocol(nb::module_& m, TensorClass& c) {
           },
           nb::kw_only(), nb::arg("api_version") = nb::none(),
           nb::sig("def __array_namespace__(self, *, api_version: str | None = None) -> typing.Any"))
+      .def_prop_ro(
+          "mT", [](const Tensor& x) { return x.transpose(-1, -2); },
+          "The last two axes exchanged: a view.")
+      .def(
+          "to_device",
+          [](const Tensor& x, const std::string& device, nb::handle) { return x.to(device); },
+          nb::arg("device"), nb::kw_only(), nb::arg("stream") = nb::none(),
+          nb::sig("def to_device(self, device: str, *, stream: typing.Any = None) -> Tensor"),
+          "to(device), as the array API names it.")
       .def_prop_ro("uop", graph,
                    R"(The graph of its values now, as realize() would schedule it; nothing runs.
 
 >>> a = Tensor([1, 2]).realize()
 >>> print((a * 2 + 1).uop)
-contiguous(b0*2 + 1)
+contiguous(buf0*2 + 1)
 )");
 }
 
