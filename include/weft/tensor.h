@@ -49,7 +49,14 @@ struct Slice {
 };
 struct NewAxis {};
 struct Ellipsis {};
-using Index = std::variant<int64_t, Slice, NewAxis, Ellipsis>;
+// a[t]: integers name elements of an axis, negative ones from its end; bools those that are true.
+class Tensor;
+struct ByTensor {
+  Ref<Storage> storage;
+  View view;
+  ByTensor(const Tensor& tensor);  // NOLINT: a tensor is an index
+};
+using Index = std::variant<int64_t, Slice, NewAxis, Ellipsis, ByTensor>;
 using Indices = std::span<const Index>;
 
 // Axes of a reduction; none given: all of them.
@@ -336,6 +343,10 @@ class Tensor {
   Tensor diagonal(int64_t offset = 0, int64_t axis1 = 0, int64_t axis2 = 1) const;
   // Relative to the storage, whatever this view of it is.
   Tensor as_strided(Ints shape, Ints strides, int64_t offset = 0) const;
+  // With tensors among the indices it is a copy, by NumPy's rules: they broadcast against each
+  // other, and ints are such tensors beside them. One of bools is realised: how many elements there
+  // are depends on it. An index that is out of bounds is an IndexError: at the call where the
+  // integers are in memory, else when the values are read.
   Tensor at(Indices index) const;
   Tensor at(std::initializer_list<Index> index) const {
     return at(Indices(index.begin(), index.size()));
@@ -357,6 +368,33 @@ class Tensor {
   }
   Tensor clone() const;
   Tensor contiguous() const;  // itself where it is contiguous already
+
+  // ---- elements that integers name, as in PyTorch; the result is new
+  // result[i][j][k] = this[index[i][j][k]][j][k] for dim 0, and so on.
+  Tensor gather(int64_t dim, const Tensor& index) const;
+  // This, with src[i][j][k] at [index[i][j][k]][j][k] for dim 0, and so on; of two at one place the
+  // last one stays. With an op (ADD, MUL, MAX, MIN) they are combined with what is there.
+  Tensor scatter(int64_t dim, const Tensor& index, const Tensor& src,
+                 std::optional<Op> reduce = {}) const;
+  Tensor scatter(int64_t dim, const Tensor& index, Number src, std::optional<Op> reduce = {}) const;
+  // By "sum", "prod", "mean", "amax" or "amin"; without itself, only of what src has for a place.
+  Tensor scatter_reduce(int64_t dim, const Tensor& index, const Tensor& src,
+                        std::string_view reduce, bool include_self = true) const;
+  Tensor index_select(int64_t dim, const Tensor& index) const;
+  Tensor take(const Tensor& index) const;  // of the elements in row-major order
+  // This, with alpha * source added to the places of dim that a one-dimensional index names.
+  Tensor index_add(int64_t dim, const Tensor& index, const Tensor& source,
+                   Number alpha = int64_t(1)) const;
+  Tensor index_put(Indices index, const Tensor& value, bool accumulate = false) const;
+  Tensor masked_fill(const Tensor& mask, Number value) const;
+  Tensor masked_fill(const Tensor& mask, const Tensor& value) const;
+  // The elements where a mask holds, in row-major order. With a size it is not realised: so many of
+  // them, and fill_value behind the last.
+  Tensor masked_select(const Tensor& mask, std::optional<int64_t> size = {},
+                       Number fill_value = int64_t(0)) const;
+  // Where elements are not 0: a row of places on all axes for each, int32.
+  Tensor nonzero(std::optional<int64_t> size = {}, Number fill_value = int64_t(0)) const;
+  Tensor one_hot(int64_t num_classes) const;
 
   // The same values on another device, copied when they are computed; itself on this one.
   Tensor to(std::string_view device) const;
@@ -441,10 +479,15 @@ class Tensor {
   // ---- writes: lazy, through any view; all views of the memory see them
   Tensor& assign(const Tensor& value);  // broadcast and cast to this
   Tensor& assign(Number value);
-  void set(Indices index, const Tensor& value) { at(index).assign(value); }
-  void set(Indices index, Number value) { at(index).assign(value); }
-  void set(std::initializer_list<Index> index, const Tensor& value) { at(index).assign(value); }
-  void set(std::initializer_list<Index> index, Number value) { at(index).assign(value); }
+  // a[index] = value. Of elements that tensors name twice the last one stays.
+  void set(Indices index, const Tensor& value);
+  void set(Indices index, Number value);
+  void set(std::initializer_list<Index> index, const Tensor& value) {
+    set(Indices(index.begin(), index.size()), value);
+  }
+  void set(std::initializer_list<Index> index, Number value) {
+    set(Indices(index.begin(), index.size()), value);
+  }
   Tensor& update(Op op, const Tensor& y);  // this = this op y, in this dtype and shape
   Tensor& update(Op op, Number y);
 
@@ -502,16 +545,17 @@ class Tensor {
   Tensor snapshot() const;
   Tensor(Ref<Storage> storage, View view) : storage_(std::move(storage)), view_(std::move(view)) {}
   const Ref<Storage>& storage() const { return storage_; }
+  // Another view of the same memory.
+  Tensor viewed(View view) const;
   bool is_detached() const { return is_detached_; }
 
  private:
-  // Another view of the same memory.
-  Tensor viewed(View view) const;
-
   Ref<Storage> storage_;
   View view_;
   bool is_detached_ = false;
 };
+
+inline ByTensor::ByTensor(const Tensor& tensor) : storage(tensor.storage()), view(tensor.view()) {}
 
 struct Tensor::AttentionOptions {
   std::optional<Tensor> mask = std::nullopt;  // bool: what takes part; else added

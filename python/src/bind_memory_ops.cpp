@@ -106,6 +106,15 @@ END void (store(data0[r0], 1.0), r0)
 dtypes.float32
 )")
       .def(
+          "accumulate",
+          [](const Graph& g, Op op, nb::handle value) {
+            return Graph{g.arena,
+                         g.root.accumulate(op, operand_of(*g.arena, g.root.dtype(), value))};
+          },
+          nb::arg("op"), nb::arg("value"),
+          nb::sig("def accumulate(self, op: Ops, value: UOp | int | float) -> UOp"),
+          "The STORE that combines what is here with a value by ADD, MUL, MAX or MIN.")
+      .def(
           "after",
           [](const Graph& g, const nb::args& effects) {
             return Graph{g.arena, after(g.root, nodes_of(*g.arena, effects, "an effect"))};

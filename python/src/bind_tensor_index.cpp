@@ -1,8 +1,10 @@
 // Reading and writing parts of a tensor: t[...], t[...] = value, assign.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -19,10 +21,10 @@ namespace {
 constexpr int64_t kFarthest = int64_t(1) << 62;
 
 [[noreturn]] void no_index(nb::handle value) {
-  throw IndexError(
-      fmt::format("[index] an index is an int, a slice, None or ...; {} is none of them "
-                  "(lists, arrays and tensors as indices are not there yet)",
-                  type_text(value)));
+  throw IndexError(fmt::format(
+      "[index] an index is an int, a slice, None, ..., a Tensor, a NumPy array or a list "
+      "of ints or bools; {} is none of them",
+      type_text(value)));
 }
 
 bool is_int(nb::handle value) {
@@ -46,8 +48,22 @@ std::optional<int64_t> bound_of(nb::handle value) {
   return position_of(value);
 }
 
-Index index_of(nb::handle value) {
+bool is_list(nb::handle value) {
+  return PyList_Check(value.ptr()) || type_text(value) == std::string_view("numpy.ndarray");
+}
+
+// A list or an array: an empty list names nothing.
+Tensor tensor_index(const Tensor& x, nb::handle value) {
+  Tensor t = tensor_of_data(value, {}, x.device());
+  const bool is_empty_list = PyList_Check(value.ptr()) && t.numel() == 0;
+  return is_empty_list ? t.cast(dtypes::int32) : t;
+}
+
+Index index_of(const Tensor& x, nb::handle value) {
   PyObject* const p = value.ptr();
+  if (const Tensor* t = as_tensor(value)) return ByTensor(*t);
+  if (is_list(value)) return ByTensor(tensor_index(x, value));
+  if (PyBool_Check(p)) return ByTensor(Tensor::full({}, p == Py_True, dtypes::bool_, x.device()));
   if (PySlice_Check(p)) {
     const auto* const slice = reinterpret_cast<const PySliceObject*>(p);
     const int64_t step = bound_of(slice->step).value_or(1);
@@ -58,15 +74,28 @@ Index index_of(nb::handle value) {
   return position_of(value);
 }
 
-Tensor part_of(const Tensor& x, nb::handle key) {
+std::vector<Index> indices_of(const Tensor& x, nb::handle key) {
+  std::vector<Index> indices;
   if (!PyTuple_Check(key.ptr())) {
-    const Index index = index_of(key);
+    indices.push_back(index_of(x, key));
+    return indices;
+  }
+  indices.reserve(size_t(PyTuple_GET_SIZE(key.ptr())));
+  for (const nb::handle h : nb::borrow<nb::tuple>(key)) indices.push_back(index_of(x, h));
+  return indices;
+}
+
+Tensor part_of(const Tensor& x, nb::handle key) {
+  if (!PyTuple_Check(key.ptr()) && as_tensor(key) == nullptr && !is_list(key)) {
+    const Index index = index_of(x, key);
     return x.at(Indices(&index, 1));
   }
-  std::vector<Index> indices;
-  indices.reserve(size_t(PyTuple_GET_SIZE(key.ptr())));
-  for (const nb::handle h : nb::borrow<nb::tuple>(key)) indices.push_back(index_of(h));
-  return x.at(indices);
+  return x.at(indices_of(x, key));
+}
+
+bool has_tensors(const std::vector<Index>& indices) {
+  return std::ranges::any_of(indices,
+                             [](const Index& i) { return std::holds_alternative<ByTensor>(i); });
 }
 
 // Anything that Tensor(...) takes.
@@ -93,18 +122,26 @@ nb::object iterate(const Tensor& x) {
 
 void bind_tensor_index(TensorClass& c) {
   c.def("__getitem__", part_of, nb::arg("key").none(),
-        nb::sig("def __getitem__(self, key: int | slice | types.EllipsisType | None | tuple[int | "
-                "slice | types.EllipsisType | None, ...], /) -> Tensor"))
+        nb::sig("def __getitem__(self, key: typing.Any, /) -> Tensor"))
       .def(
           "__setitem__",
           [](const Tensor& x, nb::handle key, nb::handle value) {
-            Tensor part = part_of(x, key);
-            write(part, value);
+            const std::vector<Index> indices = indices_of(x, key);
+            if (!has_tensors(indices)) {
+              Tensor part = x.at(indices);
+              return write(part, value);
+            }
+            Tensor target = x;
+            if (const Tensor* source = as_tensor(value)) {
+              target.set(indices, *source);
+            } else if (const std::optional<Number> number = as_number(value)) {
+              target.set(indices, *number);
+            } else {
+              target.set(indices, tensor_of_data(value, x.dtype(), x.device()));
+            }
           },
           nb::arg("key").none(), nb::arg("value").none(),
-          nb::sig(
-              "def __setitem__(self, key: int | slice | types.EllipsisType | None | tuple[int | "
-              "slice | types.EllipsisType | None, ...], value: typing.Any, /) -> None"))
+          nb::sig("def __setitem__(self, key: typing.Any, value: typing.Any, /) -> None"))
       .def("__iter__", iterate, nb::sig("def __iter__(self) -> collections.abc.Iterator[Tensor]"))
       .def(
           "assign",

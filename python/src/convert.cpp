@@ -293,6 +293,9 @@ Arg arg_of_python(Op op, DType dtype, nb::handle value, ArgMemory& memory) {
                         argument<AxisType>(op, needed, value, axis));
     }
     case ArgKind::Op: return Arg::op(argument<Op>(op, "an Ops", value, value));
+    case ArgKind::MaybeOp:
+      if (value.is_none()) return {};
+      return Arg::op(argument<Op>(op, "an Ops or None", value, value));
     case ArgKind::Space: return Arg::space(argument<AddrSpace>(op, "an AddrSpace", value, value));
     case ArgKind::Ints:
       if (!is_sequence(value)) wrong_argument(op, "a tuple of ints", value);
@@ -321,6 +324,7 @@ nb::object python_of_arg(UOp n) {
           PyUnicode_DecodeUTF8(n.name().data(), Py_ssize_t(n.name().size()), "surrogateescape"));
     case ArgKind::Range: return nb::make_tuple(n.range_id(), n.axis());
     case ArgKind::Op: return nb::cast(n.arg_op());
+    case ArgKind::MaybeOp: return n.arg_word() == 0 ? nb::none() : nb::cast(n.arg_op());
     case ArgKind::Space: return nb::cast(n.space());
     case ArgKind::Ints: return tuple_of_ints(n);
     case ArgKind::OpInts: return nb::make_tuple(n.arg_op(), tuple_of_ints(n));

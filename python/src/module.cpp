@@ -92,6 +92,7 @@ into that of the left one.)");
   bind_tensor_reduce(tensor);
   bind_tensor_movement(tensor);
   bind_tensor_index(tensor);
+  bind_tensor_scatter(tensor);
   bind_tensor_shapes(tensor);
   bind_tensor_random(tensor);
   bind_tensor_products(tensor);

@@ -92,6 +92,7 @@ void bind_tensor_loss(TensorClass& c);
 void bind_tensor_movement(TensorClass& c);
 void bind_tensor_gradient(nb::module_& m, TensorClass& c);
 void bind_tensor_index(TensorClass& c);
+void bind_tensor_scatter(TensorClass& c);
 void bind_tensor_values(nb::module_& m, TensorClass& c);
 void bind_tensor_protocol(nb::module_& m, TensorClass& c);
 PyType_Slot* tensor_slots();  // of the buffer protocol, for bind_tensor

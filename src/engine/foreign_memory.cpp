@@ -106,7 +106,8 @@ ForeignPlace import_foreign(Device& device, DType dtype, void* first, int64_t co
 WriteThrough::WriteThrough(Storage& storage) : storage_(storage) {
   const std::lock_guard lock(graph_mutex());
   const Ref<Value>& version = storage.version_locked();
-  if (version->is_filled() && version->buffer()->is_seen_outside()) before_ = version;
+  const bool is_there = version->is_filled() && version->failure() == nullptr;
+  if (is_there && version->buffer()->is_seen_outside()) before_ = version;
 }
 
 void WriteThrough::finish() {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,8 +18,10 @@
 #include "base/at_fork.h"
 #include "base/clock.h"
 #include "base/config.h"
+#include "base/error.h"
 #include "base/hash.h"
 #include "base/ref.h"
+#include "engine/index_checks.h"
 #include "engine/prepare_schedule.h"
 #include "engine/run_schedule.h"
 #include "ir/arena.h"
@@ -232,7 +235,7 @@ class Job {
       allocate_buffers(imported, *device_);
       outputs = run_reference(imported, *device_);
     }
-    publish(imported, outputs);
+    if (const std::string* failure = publish(imported, outputs)) throw IndexError(*failure);
   }
 
  private:
@@ -241,8 +244,10 @@ class Job {
     return weft::schedule_of(imported, *device_);
   }
 
-  void publish(const Imported& imported, std::span<Ref<Buffer>> outputs) {
+  // What was asked for and has failed: why.
+  const std::string* publish(const Imported& imported, std::span<Ref<Buffer>> outputs) {
     const std::lock_guard lock(graph_mutex());
+    const std::string* failure = mark_failures(*closure_, imported, outputs);
     if (uses_schedule()) {
       for (const int64_t id : imported.dying)
         imported.buffers[size_t(id)].memory->next_generation();
@@ -253,6 +258,7 @@ class Job {
     for (size_t i = 0; i < outputs.size(); i++) {
       fill(*imported.outputs[i], std::move(outputs[i]), garbage_);
     }
+    return failure;
   }
 
   Garbage garbage_;  // freed last

@@ -99,8 +99,11 @@ AxisType UOp::axis() const {
 }
 Op UOp::arg_op() const {
   const ArgKind kind = info(op()).arg;
-  require_kind(*this, kind == ArgKind::Op || kind == ArgKind::OpInts, "an op");
-  if (kind == ArgKind::Op) return Op(node_->arg);
+  require_kind(*this,
+               kind == ArgKind::Op || kind == ArgKind::OpInts ||
+                   (kind == ArgKind::MaybeOp && node_->arg != 0),
+               "an op");
+  if (kind != ArgKind::OpInts) return Op(node_->arg);
   int64_t first = 0;
   std::memcpy(&first, Arena::payload_bytes(node_->arg).data(), sizeof first);
   return Op(first);
@@ -164,7 +167,9 @@ UOp Arena::make(Op op, DType dtype, std::span<const UOp> srcs, const Arg& arg) {
 }
 
 uint64_t Arena::arg_word(Op op, const Arg& arg) {
-  if (arg.kind != info(op).arg) {
+  const bool may_be_missing = info(op).arg == ArgKind::MaybeOp;
+  const bool is_missing_or_op = arg.kind == ArgKind::None || arg.kind == ArgKind::Op;
+  if (arg.kind != info(op).arg && !(may_be_missing && is_missing_or_op)) {
     throw InternalError(fmt::format("{} was given an argument of the wrong kind", name_of(op)));
   }
   if (!is_payload(arg.kind)) {

@@ -43,7 +43,7 @@ class Facts {
   virtual ~Facts() = default;
   virtual size_t bytes() const = 0;
 };
-enum class FactSlot : uint8_t { kBounds, kShapes, kScopes, kPlaces, kCount };
+enum class FactSlot : uint8_t { kBounds, kShapes, kScopes, kPlaces, kReads, kCount };
 
 class Arena : public std::enable_shared_from_this<Arena> {
  public:

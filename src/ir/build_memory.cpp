@@ -23,9 +23,9 @@ UOp make_checked(Op op, DType dtype, UOp first, std::span<const UOp> rest, const
   return n;
 }
 
-UOp make_store(UOp target, std::span<const UOp> value_and_gate) {
+UOp make_store(UOp target, std::span<const UOp> value_and_gate, const Arg& arg = {}) {
   const DType dtype = is_register(target) ? target.dtype() : dtypes::void_;
-  return make_checked(Op::STORE, dtype, target, value_and_gate);
+  return make_checked(Op::STORE, dtype, target, value_and_gate, arg);
 }
 
 }  // namespace
@@ -36,6 +36,8 @@ UOp UOp::assign(UOp value, UOp gate) const {
   const UOp rest[] = {value, gate};
   return make_store(*this, rest);
 }
+
+UOp UOp::accumulate(Op op, UOp value) const { return make_store(*this, {&value, 1}, Arg::op(op)); }
 
 UOp reduce(Op op, UOp x, std::span<const UOp> ranges) {
   return make_checked(Op::REDUCE, x.dtype(), x, ranges, Arg::op(op));

@@ -23,6 +23,7 @@
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/print.h"
+#include "ir/reads.h"
 #include "ir/scalar.h"
 #include "ir/walk.h"
 
@@ -37,7 +38,9 @@ constexpr OpSet kRunsOnMachine = {
     Op::END,    Op::BARRIER,   Op::VECTORIZE,     Op::GEP,
 };
 
-bool runs_on_machine(UOp n) { return kRunsOnMachine.has(n.op()) || n.dtype().is_vector(); }
+bool runs_on_machine(UOp n) {
+  return (kRunsOnMachine.has(n.op()) && !is_gather(n)) || n.dtype().is_vector();
+}
 
 void check_arity(UOp n) {
   const OpInfo& op = info(n.op());

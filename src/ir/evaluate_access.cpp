@@ -13,6 +13,7 @@
 #include "ir/evaluate_thread.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/scalar.h"
 
 namespace weft::evaluator {
 namespace {
@@ -126,7 +127,17 @@ Value Thread::store(const Step& step) {
     if (gate.bits == 0) continue;
     const Lane& lane = lane_of(value, l);
     if (lane.fault) raise(lane.fault);
-    if (const Fault fault = write(target.place, int64_t(l), lane.bits, n)) raise(fault);
+    uint64_t bits = lane.bits;
+    if (n.accumulates()) {
+      const Lane before = read(target.place, int64_t(l), n);
+      if (before.fault) raise(before.fault);
+      const uint64_t both[] = {before.bits, bits};
+      const DType type = n.src(1).dtype().element();
+      const auto combined = evaluate_scalar(n.arg_op(), type, type, both);
+      if (!combined) fail_without_result(n);
+      bits = *combined;
+    }
+    if (const Fault fault = write(target.place, int64_t(l), bits, n)) raise(fault);
   }
   return n.dtype().is_void() ? Value{} : Value{Value::kPlain, value.lanes, {}};
 }

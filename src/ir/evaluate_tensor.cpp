@@ -1,6 +1,7 @@
 // Tensor graphs: every node an array, sources first, freed after its last use.
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -26,7 +27,8 @@ namespace {
 // The ops from a store's target down to the version that it is a view of, which stays out.
 std::vector<UOp> view_chain(UOp store, UOp version) {
   std::vector<UOp> chain;
-  for (UOp n = store.src(0); n != version; n = n.src(0)) {
+  const UOp target = store.src(0);
+  for (UOp n = target.is(Op::INDEX) ? target.src(0) : target; n != version; n = n.src(0)) {
     if (!is_movement(n.op()) && !n.is(Op::BITCAST) && !n.is(Op::DETACH)) {
       fail(store, "its target is no view of what it stands AFTER");
     }
@@ -49,6 +51,9 @@ void dependencies(UOp n, std::vector<UOp>& out) {
       for (UOp effect : n.srcs().subspan(1)) {
         if (!effect.is(Op::STORE)) fail(n, "its effects are not all STOREs");
         for (UOp v : effect.srcs().subspan(1)) out.push_back(v);
+        if (effect.src(0).is(Op::INDEX)) {
+          for (UOp i : effect.src(0).srcs().subspan(1)) out.push_back(i);
+        }
         for (UOp view : view_chain(effect, n.src(0))) {
           for (UOp size : view.srcs().subspan(1)) out.push_back(size);
         }
@@ -114,6 +119,7 @@ class TensorEvaluator {
       case Op::DETACH:
       case Op::COPY: return take(n.src(0));
       case Op::REDUCE_AXIS: return reduced(n);
+      case Op::INDEX: return gathered(n);
       case Op::AFTER: return with_stores(n);
       case Op::DEVICE:
       case Op::STORE: return Array::nothing();
@@ -219,6 +225,39 @@ class TensorEvaluator {
     return result;
   }
 
+  // The flat element of an array of this shape that the indices of an INDEX name for element i of
+  // its result; nothing when one of them is out of range.
+  std::optional<size_t> element_at(UOp n, std::span<const int64_t> shape, size_t i) const {
+    int64_t flat = 0;
+    for (size_t axis = 0; axis < shape.size(); axis++) {
+      const Array& index = value(n.src(1 + axis));
+      const auto at = int64_t(index.data[index.shape.empty() ? 0 : i]);
+      if (at < 0 || at >= shape[axis]) return {};
+      flat = flat * shape[axis] + at;
+    }
+    return size_t(flat);
+  }
+  std::vector<int64_t> shape_of_indices(UOp n, size_t rank) const {
+    if (n.src_count() - 1 != rank) fail(n, "it has not one index per axis");
+    std::vector<int64_t> shape;
+    for (UOp i : n.srcs().subspan(1)) {
+      const std::vector<int64_t>& own = value(i).shape;
+      if (own.empty() || own == shape) continue;
+      if (!shape.empty()) fail(n, "its indices have different shapes");
+      shape = own;
+    }
+    return shape;
+  }
+
+  Array gathered(UOp n) const {
+    const Array& source = value(n.src(0));
+    Array result = Array::zeros(n.dtype(), shape_of_indices(n, source.shape.size()));
+    for (size_t i = 0; i < result.data.size(); i++) {
+      if (const auto at = element_at(n, source.shape, i)) result.data[i] = source.data[*at];
+    }
+    return result;
+  }
+
   Array with_stores(UOp n) {
     Array result = take(n.src(0));
     for (UOp effect : n.srcs().subspan(1)) apply(effect, n.src(0), result);
@@ -240,6 +279,18 @@ class TensorEvaluator {
       to = std::move(map.from);
       shape = std::move(map.shape);
     }
+    const UOp target = store.src(0);
+    if (target.is(Op::INDEX)) {
+      const std::vector<int64_t> from = shape_of_indices(target, shape.size());
+      const int64_t count =
+          std::accumulate(from.begin(), from.end(), int64_t(1), std::multiplies());
+      std::vector<int64_t> chosen(size_t(count), kNowhere);
+      for (size_t i = 0; i < chosen.size(); i++) {
+        if (const auto at = element_at(target, shape, i)) chosen[i] = to[*at];
+      }
+      to = std::move(chosen);
+      shape = from;
+    }
     const Array& stored = value(store.src(1));
     const Array* gate = store.src_count() > 2 ? &value(store.src(2)) : nullptr;
     if ((!stored.shape.empty() && stored.shape != shape) || stored.dtype != store.src(0).dtype()) {
@@ -247,11 +298,22 @@ class TensorEvaluator {
     }
     for (size_t i = 0; i < to.size(); i++) {
       if (gate != nullptr && gate->data[gate->shape.empty() ? 0 : i] == 0) continue;
-      const uint64_t bits[] = {stored.data[stored.shape.empty() ? 0 : i]};
-      content.data[size_t(to[i])] =
-          *evaluate_scalar(Op::BITCAST, stored.dtype, content.dtype, bits);
+      if (to[i] == kNowhere) continue;
+      uint64_t bits[] = {stored.data[stored.shape.empty() ? 0 : i]};
+      uint64_t& place = content.data[size_t(to[i])];
+      if (store.accumulates()) {
+        const uint64_t before[] = {place};
+        const uint64_t both[] = {*evaluate_scalar(Op::BITCAST, content.dtype, stored.dtype, before),
+                                 bits[0]};
+        const auto result = evaluate_scalar(store.arg_op(), stored.dtype, stored.dtype, both);
+        if (!result) fail_without_result(store);
+        bits[0] = *result;
+      }
+      place = *evaluate_scalar(Op::BITCAST, stored.dtype, content.dtype, bits);
     }
   }
+
+  static constexpr int64_t kNowhere = -1;  // an index is out of range
 
   NodeMap slots_;  // 1 + the place in values_
   std::vector<Array> values_;

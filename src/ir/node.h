@@ -58,11 +58,13 @@ class UOp {
   std::string_view name() const;          // Name
   int64_t range_id() const;               // Range
   AxisType axis() const;                  // Range
-  Op arg_op() const;                      // Op, OpInts
+  Op arg_op() const;                      // Op, OpInts, MaybeOp that has one
   AddrSpace space() const;                // Space
   std::span<const int64_t> ints() const;  // Ints, OpInts
 
   bool is_const() const { return node_->op == Op::CONST; }
+  // A STORE that combines what is there with the value, by arg_op().
+  bool accumulates() const { return node_->op == Op::STORE && node_->arg != 0; }
   // The value of a constant of an integer dtype, bool or index.
   int64_t const_int() const { return int64_t(bits()); }
 
@@ -70,9 +72,12 @@ class UOp {
   //   a view of a tensor's version   STORE(view, value), void; value has the view's shape and dtype
   //   a pointer from INDEX           STORE(pointer, value, gate?), void
   //   a register                     STORE(register, value, gate?), the register's dtype
+  // With an op (ADD, MUL, MAX, MIN) what is there is combined with the value, element after element
+  // in row-major order: tensor graphs and rangeified ones.
   // Throws DTypeError or ShapeError when the value does not fit, SpecError when this is no target.
   UOp assign(UOp value) const;
   UOp assign(UOp value, UOp gate) const;
+  UOp accumulate(Op op, UOp value) const;
 
  private:
   const Node* node_ = nullptr;

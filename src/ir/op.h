@@ -36,14 +36,15 @@ enum class OpGroup : uint8_t {
 // How the argument word of a node is read.
 enum class ArgKind : uint8_t {
   None,
-  Const,   // the bits of a constant in the node's dtype
-  Int,     // an integer: the id of a definition
-  Name,    // a string
-  Range,   // a range id and an AxisType
-  Op,      // an op
-  Space,   // an AddrSpace
-  Ints,    // a list of integers
-  OpInts,  // an op, then a list of integers
+  Const,    // the bits of a constant in the node's dtype
+  Int,      // an integer: the id of a definition
+  Name,     // a string
+  Range,    // a range id and an AxisType
+  Op,       // an op
+  MaybeOp,  // an op, or none
+  Space,    // an AddrSpace
+  Ints,     // a list of integers
+  OpInts,   // an op, then a list of integers
 };
 
 // What a loop of a kernel is for.

@@ -165,6 +165,8 @@ UOp parse_node(Arena& arena, LineParser& line, Op op, DType dtype, const std::ve
       return make(Arg::range(id, line.named("an axis type", parse_axis_type)));
     }
     case ArgKind::Op: return make(Arg::op(line.named("an op", parse_op)));
+    case ArgKind::MaybeOp:
+      return line.done() ? make({}) : make(Arg::op(line.named("an op", parse_op)));
     case ArgKind::Space: return make(Arg::space(line.named("an address space", parse_space)));
     case ArgKind::Ints: return make(Arg::ints(line.ints()));
     case ArgKind::OpInts: {

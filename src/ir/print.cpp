@@ -45,6 +45,7 @@ std::string text_of_arg(UOp n) {
     case ArgKind::Name: return quoted(n.name());
     case ArgKind::Range: return fmt::format("{}:{}", n.range_id(), name_of(n.axis()));
     case ArgKind::Op: return std::string(name_of(n.arg_op()));
+    case ArgKind::MaybeOp: return n.arg_word() == 0 ? "" : std::string(name_of(n.arg_op()));
     case ArgKind::Space: return std::string(name_of(n.space()));
     case ArgKind::Ints: return list(n.ints());
     case ArgKind::OpInts: return fmt::format("{} {}", name_of(n.arg_op()), list(n.ints()));

@@ -53,9 +53,9 @@ Shape compute(UOp n, ShapeTable& t) {
   auto src = [&](size_t i) { return t.of[n.src(i).id()]; };
   Arena& arena = n.arena();
   const std::span<const UOp> rest = n.src_count() > 0 ? n.srcs().subspan(1) : n.srcs();
-  if (is_elementwise(n.op())) {  // scalars broadcast
+  if (is_elementwise(n.op()) || n.is(Op::INDEX)) {  // scalars broadcast
     Shape widest;
-    for (size_t i = 0; i < n.src_count(); i++) {
+    for (size_t i = n.is(Op::INDEX) ? 1 : 0; i < n.src_count(); i++) {
       if (src(i).size() > widest.size()) widest = src(i);
     }
     return widest;

@@ -69,7 +69,8 @@ std::string call_name(UOp n) {
   std::string name;
   for (const char c : name_of(n.op())) name += char(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   const ArgKind kind = info(n.op()).arg;
-  if (kind == ArgKind::Op || kind == ArgKind::OpInts)
+  const bool has_op = kind == ArgKind::MaybeOp && n.arg_word() != 0;
+  if (kind == ArgKind::Op || kind == ArgKind::OpInts || has_op)
     name += fmt::format(".{}", name_of(n.arg_op()));
   if (kind == ArgKind::Ints || kind == ArgKind::OpInts) {
     name += fmt::format("[{}]", fmt::join(n.ints().begin(), n.ints().end(), ","));

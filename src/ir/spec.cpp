@@ -65,6 +65,9 @@ Found check_argument(UOp n) {
     case ArgKind::Name:
       if (!n.name().empty()) return {};
       return bad_structure("the name is empty");
+    case ArgKind::MaybeOp:
+      if (n.arg_word() == 0) return {};
+      [[fallthrough]];
     case ArgKind::Op:
     case ArgKind::OpInts:
       if (size_t(n.arg_op()) < kOpCount) return {};

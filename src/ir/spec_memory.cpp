@@ -1,4 +1,5 @@
 // The rules of ranges, memory and order; STORE has a file of its own.
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -78,6 +79,13 @@ Found check_index_of_value(UOp n) {
   if (n.src_count() - 1 != shape.size()) {
     return bad_shape("{} takes {} indices; given are {}", text_of(shape), shape.size(),
                      n.src_count() - 1);
+  }
+  const Shape result = shape_of(n);
+  for (UOp i : n.srcs().subspan(1)) {
+    const Shape own = shape_of(i);
+    if (own.empty() || std::ranges::equal(own, result)) continue;
+    return bad_shape("an index has shape {}, another one {}; allowed are one shape and scalars",
+                     text_of(own), text_of(result));
   }
   if (n.dtype() == n.src(0).dtype()) return {};
   return bad_dtype("the dtype is {}; an element has {}", n.dtype().name(), n.src(0).dtype().name());

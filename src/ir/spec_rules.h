@@ -67,6 +67,9 @@ struct GraphRule {
 };
 std::span<const GraphRule> graph_rules();
 
+// STORE(INDEX(view, indices...), value) in a tensor graph: a StageRule.
+Found check_scatter(UOp n);
+
 // The list of a program: a GraphRule.
 std::optional<Violation> check_list(UOp root, std::span<const UOp> order);
 

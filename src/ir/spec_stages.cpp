@@ -49,7 +49,8 @@ Found check_next_version(UOp n) {
       return bad_structure("source {} is {}; in a tensor graph it must be a STORE", i,
                            with_article(effect.op()));
     }
-    const UOp written = place_of(effect.src(0)).version;
+    const UOp target = effect.src(0);
+    const UOp written = place_of(target.is(Op::INDEX) ? target.src(0) : target).version;
     if (written != old) {
       return bad_structure("source {} writes to a view of {}, not of source 0, {}", i,
                            brief(written), brief(old));
@@ -141,6 +142,7 @@ constexpr StageRule kStageRules[] = {
     {kTensor | kRangeified, OpSet::all(), check_has_no_lanes},
     {kTensor, OpSet::all(), check_index_is_scalar},
     {kTensor, {Op::AFTER}, check_next_version},
+    {kTensor, {Op::STORE}, check_scatter},
     {kRangeified, {Op::RANGE}, check_range_is_index},
     {kRangeified, reads_elements(), check_reads_elements},
     {kRangeified, {Op::INDEX}, check_indexes_memory},

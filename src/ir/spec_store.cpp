@@ -1,8 +1,10 @@
 // The rules of STORE, the one write:
 //   STORE(view of a version, value)                void, the shape of the view    tensor graphs
+//   STORE(INDEX(view, indices...), value)          void, the shape of indices     tensor graphs
 //   STORE(INDEX(value, indices...), value, gate?)  void                           rangeified
 //   STORE(INDEX(pointer, offset), value, gate?)    void                           kernels, programs
 //   STORE(register, value, gate?)                  the dtype of the register      kernels, programs
+// In tensor graphs and rangeified ones it may combine what is there with the value, by an op.
 #include <algorithm>
 #include <span>
 #include <string_view>
@@ -55,9 +57,16 @@ Found check_pointer_store(UOp n) {
   return check_optional_gate(n);
 }
 
+Found check_value_shape(UOp n) {
+  const Shape view = shape_of(n.src(0)), value = shape_of(n.src(1));
+  if (value.empty() || std::ranges::equal(view, value)) return {};
+  return bad_shape("the value has shape {}, the target {}", text_of(value), text_of(view));
+}
+
 Found check_element_store(UOp n) {
   if (Found f = check_void(n)) return f;
   if (Found f = check_value_dtype(n, n.src(0).dtype())) return f;
+  if (Found f = check_value_shape(n)) return f;
   return check_optional_gate(n);
 }
 
@@ -68,17 +77,18 @@ constexpr OpSet kNoVersion = {Op::VARIABLE,    Op::BIND,   Op::RANGE,      Op::S
                               Op::DEFINE_LOCAL};
 
 Found check_view_is_writable(UOp n) {
-  const Place place = place_of(n.src(0));
+  const UOp view = n.src(0).is(Op::INDEX) ? n.src(0).src(0) : n.src(0);
+  const Place place = place_of(view);
   const UOp version = place.version;
   if (kNoVersion.has(version.op()) || kEffects.has(version.op()) || !is_value(version.dtype())) {
-    return bad_structure("the target is {}; allowed are a view of a value, an INDEX and a register",
-                         version == n.src(0) ? with_article(version.op())
-                                             : "a view of " + with_article(version.op()));
+    return bad_structure(
+        "the target is {}; allowed are a view of a value, an INDEX and a register",
+        version == view ? with_article(version.op()) : "a view of " + with_article(version.op()));
   }
   if (place.is_padded) {
     return bad_structure("the target is a padded view, whose padding is not in memory");
   }
-  if (place.is_expanded && !shape_of(n.src(1)).empty()) {
+  if (place.is_expanded && !n.accumulates() && !shape_of(n.src(1)).empty()) {
     return bad_structure(
         "the target is an expanded view, which repeats elements; it takes a scalar");
   }
@@ -89,15 +99,30 @@ Found check_view_store(UOp n) {
   if (Found f = check_view_is_writable(n)) return f;
   if (Found f = check_void(n)) return f;
   if (Found f = check_value_dtype(n, n.src(0).dtype())) return f;
-  const Shape view = shape_of(n.src(0)), value = shape_of(n.src(1));
-  if (!value.empty() && !std::equal(view.begin(), view.end(), value.begin(), value.end())) {
-    return bad_shape("the value has shape {}, the target {}", text_of(value), text_of(view));
-  }
+  if (Found f = check_value_shape(n)) return f;
   return check_has_no_gate(n, "a tensor");
+}
+
+Found check_combines(UOp n) {
+  constexpr OpSet allowed = {Op::ADD, Op::MUL, Op::MAX, Op::MIN};
+  const UOp target = n.src(0);
+  if (!allowed.has(n.arg_op())) {
+    return bad_structure("it combines by {}; allowed are ADD, MUL, MAX and MIN",
+                         name_of(n.arg_op()));
+  }
+  if (target.dtype().is_pointer() || is_register(target)) {
+    return bad_structure("it combines by {}; a write to a pointer or a register does not",
+                         name_of(n.arg_op()));
+  }
+  if (accepts(n.arg_op(), target.dtype())) return {};
+  return bad_dtype("{} is not defined on {}", name_of(n.arg_op()), target.dtype().name());
 }
 
 Found check_store(UOp n) {
   const UOp target = n.src(0);
+  if (n.accumulates()) {
+    if (Found f = check_combines(n)) return f;
+  }
   if (target.dtype().is_pointer()) return check_pointer_store(n);
   if (is_register(target)) return check_register_store(n);
   return target.is(Op::INDEX) ? check_element_store(n) : check_view_store(n);
@@ -108,6 +133,12 @@ constexpr NodeRule kStoreRules[] = {
 };
 
 }  // namespace
+
+Found check_scatter(UOp n) {
+  if (!n.src(0).is(Op::INDEX)) return {};
+  if (Found f = check_view_is_writable(n)) return f;
+  return check_has_no_gate(n, "elements of a tensor");
+}
 
 std::span<const NodeRule> store_rules() { return kStoreRules; }
 

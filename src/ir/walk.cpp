@@ -83,7 +83,8 @@ Hash128 graph_hash(UOp root) {
         Hash128 h = hash_bytes_128(name_of(n.op()));
         h = mix(mix(h, n.dtype().packed()), n.src_count());
         const Arg arg = arg_of(n);
-        if (arg.kind == ArgKind::Op) {
+        const bool has_op = arg.kind == ArgKind::MaybeOp && arg.word != 0;
+        if (arg.kind == ArgKind::Op || has_op) {
           h = mix(h, hash_bytes_128(name_of(n.arg_op())));
         } else if (arg.kind == ArgKind::OpInts) {
           h = mix(h, hash_bytes_128(name_of(n.arg_op())));

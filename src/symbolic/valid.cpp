@@ -16,6 +16,7 @@
 #include "ir/bounds.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/reads.h"
 #include "ir/scope.h"
 #include "ir/walk.h"
 #include "rewrite/graph_rewrite.h"
@@ -160,11 +161,15 @@ UOp narrow_where(Match& m) {
   return UOp();
 }
 
-// a & b: each side given that the other holds; a | b: given that it fails.
+// a & b: each side given that the other holds; a | b: given that it fails. Both sides are computed
+// wherever one is: what reads memory keeps what holds its index in range.
 UOp narrow_join(Match& m) {
   const Gated gate = m.root().is(Op::AND) ? Gated::kHolds : Gated::kFails;
-  if (const UOp n = narrowed(m[y], clauses_of(m[x], gate))) return with_source(m, 1, n);
-  if (const UOp n = narrowed(m[x], clauses_of(m[y], gate))) return with_source(m, 0, n);
+  const auto side = [&](UOp n, UOp other) {
+    return reads_memory(n) ? UOp() : narrowed(n, clauses_of(other, gate));
+  };
+  if (const UOp n = side(m[y], m[x])) return with_source(m, 1, n);
+  if (const UOp n = side(m[x], m[y])) return with_source(m, 0, n);
   return UOp();
 }
 
@@ -175,7 +180,12 @@ UOp narrow_load(Match& m) {
 
 UOp narrow_store(Match& m) {
   const std::vector<Clause> clauses = clauses_of(m[z], Gated::kHolds);
-  if (const UOp n = narrowed(m[x], clauses)) return with_source(m, 0, n);
+  // A place that memory holds is known in the gate by the same expression.
+  const std::span<const UOp> at = m[x].srcs().subspan(m[x].src_count() > 0 ? 1 : 0);
+  const bool is_in_memory = m[x].is(Op::INDEX) && std::ranges::any_of(at, reads_memory);
+  if (!is_in_memory) {
+    if (const UOp n = narrowed(m[x], clauses)) return with_source(m, 0, n);
+  }
   if (const UOp n = narrowed(m[y], clauses)) return with_source(m, 1, n);
   return UOp();
 }

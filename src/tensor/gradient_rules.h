@@ -49,5 +49,8 @@ Gradients gradients_of(const StepBack& step);
 // view of them (gradient_views.cpp).
 Ref<Value> gradient_through_view(Ref<Value> gradient, const View& view, int64_t numel);
 Gradients gradients_of_write(const StepBack& step);
+// Where integers name elements (gradient_chosen.cpp).
+Gradients gradients_of_gather(const StepBack& step);
+Gradients gradients_of_scatter(const StepBack& step);
 
 }  // namespace weft

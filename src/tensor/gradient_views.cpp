@@ -216,6 +216,7 @@ Gradients gradients_of_write(const StepBack& step) {
   const Value& write = step.value();
   const Ref<Value>& g = step.gradient();
   if (write.is_untaped()) return {g};
+  if (write.scatter()) return gradients_of_scatter(step);
   const View view = write.written();
   const Ref<Value> zero = wrapped_constant(step.device(), step.dtype(), 0.0);
   Gradients by;

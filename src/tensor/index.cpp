@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "tensor/chosen.h"
 #include "tensor/operand.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -78,17 +79,22 @@ class Indexer {
 }  // namespace
 
 Tensor Tensor::at(Indices index) const {
+  if (has_tensors(index)) return choose(*this, index).read();
+  return viewed(basic_view(view_, index));
+}
+
+View basic_view(const View& from, Indices index) {
   size_t used = 0, ellipses = 0;
   for (const Index& i : index) {
     used += std::holds_alternative<int64_t>(i) || std::holds_alternative<Slice>(i);
     ellipses += std::holds_alternative<Ellipsis>(i);
   }
   if (ellipses > 1) throw IndexError("[index] there is more than one ellipsis");
-  if (used > view_.rank()) {
+  if (used > from.rank()) {
     throw IndexError(
-        fmt::format("[index] {} indices are too many for {}", used, text_of_shape(shape())));
+        fmt::format("[index] {} indices are too many for {}", used, text_of_shape(from.shape)));
   }
-  Indexer indexer(view_);
+  Indexer indexer(from);
   for (const Index& i : index) {
     if (const int64_t* number = std::get_if<int64_t>(&i)) {
       indexer(*number);
@@ -97,10 +103,10 @@ Tensor Tensor::at(Indices index) const {
     } else if (std::holds_alternative<NewAxis>(i)) {
       indexer(NewAxis{});
     } else {
-      indexer.skip(view_.rank() - used);
+      indexer.skip(from.rank() - used);
     }
   }
-  return viewed(indexer.finish());
+  return indexer.finish();
 }
 
 }  // namespace weft

@@ -282,7 +282,7 @@ size_t Tensor::kernel_count() const {
 namespace {
 
 // The elements of a view of memory, in row-major order.
-std::vector<std::byte> gather(const Buffer& buffer, const View& view) {
+std::vector<std::byte> laid_out(const Buffer& buffer, const View& view) {
   const size_t width = size_t(view.dtype.item_bytes());
   std::vector<std::byte> result(Buffer::bytes_for(buffer.device(), view.dtype, view.numel()));
   if (result.empty()) return result;
@@ -322,7 +322,7 @@ std::vector<std::byte> Tensor::bytes() const {
     weft::realize(one);
     memory = storage_->memory();
   }
-  return gather(*memory, view_);
+  return laid_out(*memory, view_);
 }
 
 Element Tensor::item() const {

@@ -8,6 +8,7 @@
 #include "base/ref.h"
 #include "engine/foreign_memory.h"
 #include "ir/op.h"
+#include "tensor/chosen.h"
 #include "tensor/operand.h"
 #include "value/storage.h"
 #include "value/value.h"
@@ -17,8 +18,6 @@
 #include "weft/view.h"
 
 namespace weft {
-namespace {
-
 void check_broadcasts_to(std::string_view what, Ints shape, Ints target) {
   const bool fits =
       shape.size() <= target.size() && broadcast_shapes(what, shape, target) == Sizes(target);
@@ -33,6 +32,8 @@ void check_not_expanded(std::string_view what, const Tensor& target) {
       fmt::format("[{}] the target {} is expanded: elements of it share memory; write to a clone",
                   what, text_of_shape(target.shape())));
 }
+
+namespace {
 
 // Writes a value that fits the target's shape, or is a scalar.
 void write(const Tensor& target, Ref<Value> value) {
@@ -63,6 +64,25 @@ Tensor& Tensor::assign(Number value) {
   storage_->write(without_expanded_axes(view_), constant);
   through.finish();
   return *this;
+}
+
+void Tensor::set(Indices index, const Tensor& value) {
+  if (!has_tensors(index)) {
+    at(index).assign(value);
+    return;
+  }
+  check_same_device("index", *this, value);
+  Ref<Value> v = read(value);
+  if (!write_by_mask(*this, index, v)) choose(*this, index).write("index", std::move(v));
+}
+
+void Tensor::set(Indices index, Number value) {
+  if (!has_tensors(index)) {
+    at(index).assign(value);
+    return;
+  }
+  Ref<Value> v = constant_value("index", device_of(*this), dtype(), value);
+  if (!write_by_mask(*this, index, v)) choose(*this, index).write("index", std::move(v));
 }
 
 namespace {

@@ -125,7 +125,9 @@ void Closure::find_candidates() {
       if (is_movement(v.op())) n.is_free = s.is_free;
       if (!s.is_candidate) n.reduces |= s.reduces;
     }
-    n.is_candidate = n.roots > 0 || (v.storages() > 0 && !n.is_free) || (n.is_kept && n.reduces);
+    if (v.is_guard()) node(*v.sources()[1]).is_candidate = true;  // somebody looks at it
+    n.is_candidate = n.is_candidate || n.roots > 0 || (v.storages() > 0 && !n.is_free) ||
+                     (n.is_kept && n.reduces);
   }
 }
 
@@ -137,7 +139,9 @@ void Closure::need_sources(uint32_t index) {
   }
   Chain chain = chain_of(v);
   for (const uint32_t write : chain.writes) {
-    node(*nodes_[write].value->sources()[1]).is_needed = true;
+    for (const Ref<Value>& source : nodes_[write].value->sources().subspan(1)) {
+      node(*source).is_needed = true;
+    }
   }
   if (!chain.hides_base) nodes_[chain.base].is_needed = true;
   chains_.push_back(std::move(chain));
@@ -196,7 +200,7 @@ void Closure::drop_covered(Chain& chain, int64_t numel) {
     const Hull hull = hull_of(view);
     if (covered.has(hull)) continue;
     live.push_back(write);
-    if (is_dense(view)) covered.add(hull);
+    if (is_dense(view) && !nodes_[write].value->scatter()) covered.add(hull);
   }
   chain.writes = std::move(live);
   chain.hides_base = covered.has({0, numel});

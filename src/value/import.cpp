@@ -5,7 +5,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_set>
 #include <utility>
@@ -14,6 +16,7 @@
 #include "base/ref.h"
 #include "ir/arena.h"
 #include "ir/build.h"
+#include "ir/dim.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "ir/op.h"
@@ -122,9 +125,64 @@ class Importer {
       for (const Movement& step : factor(after.written(), top.shape())) {
         target = move(target, step.op, step.shape, step.numbers);
       }
-      srcs.push_back(arena_->make(Op::STORE, dtypes::void_, {target, source(after, 1)}));
+      srcs.push_back(import_store(after, target));
     }
     return arena_->make(Op::AFTER, base.dtype(), srcs);
+  }
+
+  UOp import_store(const Value& after, UOp target) {
+    const std::optional<Value::Scatter> how = after.scatter();
+    UOp value = source(after, 1);
+    if (how && after.sources().size() > 2) {
+      const Named named = named_by(after.written().shape, how->first, how->past, source(after, 2));
+      target = index(move(target, Op::RESHAPE, named.from, {}), named.indices);
+      if (!shape_of(value).empty()) value = move(value, Op::RESHAPE, named.to, {});
+    }
+    const Arg arg = how && how->combines() ? Arg::op(how->op) : Arg{};
+    return arena_->make(Op::STORE, dtypes::void_, {target, value}, arg);
+  }
+
+  // Axes [first, past) of a shape as one that integers name, with what lies before and behind them
+  // as one axis each: INDEX(x in shape `from`, indices...) has the shape `to`.
+  struct Named {
+    Sizes from, to;
+    std::vector<UOp> indices;
+  };
+  Named named_by(Ints shape, int64_t first, int64_t past, UOp index) {
+    int64_t sizes[] = {1, 1, 1};
+    for (size_t i = 0; i < shape.size(); i++) {
+      sizes[int64_t(i) < first ? 0 : int64_t(i) < past ? 1 : 2] *= shape[i];
+    }
+    int64_t count = 1;
+    for (const Dim d : shape_of(index)) count *= d.value();
+    Named named;
+    for (const size_t part : {0, 1, 2}) {
+      if (part != 1 && sizes[part] == 1) continue;
+      named.from.push_back(sizes[part]);
+      named.to.push_back(part == 1 ? count : sizes[part]);
+    }
+    for (const size_t part : {0, 1, 2}) {
+      if (part != 1 && sizes[part] == 1) continue;
+      UOp i = index;
+      if (part != 1) {
+        const bool is_wide = sizes[part] > std::numeric_limits<int32_t>::max();
+        i = iota(*arena_, is_wide ? dtypes::int64 : dtypes::int32, sizes[part]);
+      }
+      Sizes own(named.to.size(), 1);
+      own[named.indices.size()] = named.to[named.indices.size()];
+      i = move(i, Op::RESHAPE, own, {});
+      if (own != named.to) i = move(i, Op::EXPAND, named.to, {});
+      named.indices.push_back(i);
+    }
+    return named;
+  }
+
+  UOp import_gather(const Value& v) {
+    const UOp x = source(v, 0);
+    const Sizes shape(v.sources()[0]->shape());
+    const Named named = named_by(shape, v.numbers()[0], v.numbers()[1], source(v, 1));
+    return move(index(move(x, Op::RESHAPE, named.from, {}), named.indices), Op::RESHAPE, v.shape(),
+                {});
   }
 
   // Memory that this chain alone writes to.
@@ -158,6 +216,8 @@ class Importer {
     if (v.is(Op::CONST)) {
       return constant_bits(*arena_, v.dtype(), uint64_t(v.numbers()[0]));
     }
+    if (v.is(Op::INDEX)) return import_gather(v);
+    if (v.is(Op::DETACH)) return make(Op::DETACH, source(v, 0));  // a check stands beside it
     if (v.is(Op::IOTA)) return iota(*arena_, v.dtype(), v.shape()[0]);
     if (is_movement(v.op())) return move(source(v, 0), v.op(), v.shape(), v.numbers());
     std::array<UOp, Value::kMostSources> srcs;

@@ -15,6 +15,7 @@ namespace weft {
 void PendingStores::add(const Ref<Value>& write) {
   const View written = write->written();
   const Hull hull = hull_of(written);
+  const bool covers = is_dense(written) && !write->scatter();
   auto at = segments_.lower_bound(hull.lo);
   bool hides = false;
   if (at != segments_.begin()) {
@@ -33,7 +34,7 @@ void PendingStores::add(const Ref<Value>& write) {
     }
     at = segments_.erase(at);
   }
-  segments_.emplace_hint(at, hull.lo, Segment{hull.hi, write, hides && !is_dense(written)});
+  segments_.emplace_hint(at, hull.lo, Segment{hull.hi, write, hides && !covers});
 }
 
 PendingRead PendingStores::find(const View& read) const {
@@ -44,7 +45,8 @@ PendingRead PendingStores::find(const View& read) const {
   if (at == segments_.end() || at->first >= hull.hi) return {.kind = Kind::kUntouched};
   if (at->first <= hull.lo && at->second.hi >= hull.hi) {
     Value* write = at->second.write.get();
-    std::optional<View> within = view_within(write->written(), read);
+    std::optional<View> within;
+    if (!write->scatter()) within = view_within(write->written(), read);
     if (within) return {.kind = Kind::kCovered, .write = write, .within = std::move(within)};
   }
   for (int seen = 0; at != segments_.end() && at->first < hull.hi; ++at, ++seen) {

@@ -49,6 +49,13 @@ Ref<Value> as_version(Ref<Value> value) {
   return Value::make(Op::CONTIGUOUS_BACKWARD, dtype, device, shape, {}, std::move(value));
 }
 
+Sizes numbers_of(const View& view) {
+  Sizes numbers = view.shape;
+  numbers.append(view.strides);
+  numbers.push_back(view.offset);
+  return numbers;
+}
+
 }  // namespace
 
 Ref<Storage> Storage::make(Ref<Value> version, int64_t origin) {
@@ -152,23 +159,37 @@ void Storage::write(const View& view, Ref<Value> value) {
     dropped = std::move(pending_);
     return;
   }
+  old = std::move(value);
+  add_write(numbers_of(view), old, {}, dropped);
+}
+
+void Storage::write(const View& view, Ref<Value> value, Ref<Value> index, Value::Scatter how) {
+  if (view.numel() == 0 || (index && index->numel() == 0)) return;
+  if (StorageWatch* watch = storage_watch()) watch->touch(*this);
+  value = bits_as(std::move(value), dtype_);
+  Sizes numbers = numbers_of(view);
+  for (const int64_t n : {how.first, how.past, int64_t(how.op)}) numbers.push_back(n);
+  std::unique_ptr<PendingStores> dropped;
+  const std::lock_guard lock(graph_mutex());
+  add_write(std::move(numbers), value, std::move(index), dropped);
+}
+
+void Storage::add_write(Sizes numbers, Ref<Value>& value, Ref<Value> index,
+                        std::unique_ptr<PendingStores>& dropped) {
   if (!pending_ || version_->is_filled()) {
     dropped = std::move(pending_);
     pending_ = std::make_unique<PendingStores>(version_);
     was_pending_ = true;
   }
-  Sizes numbers = view.shape;
-  numbers.append(view.strides);
-  numbers.push_back(view.offset);
-  old =
-      Value::make(Op::AFTER, dtype_, *device_, shape, numbers, version_on_tape(), std::move(value));
+  value = Value::make(Op::AFTER, dtype_, *device_, version_->shape(), numbers, version_on_tape(),
+                      std::move(value), std::move(index));
   try {
-    pending_->add(old);
+    pending_->add(value);
   } catch (...) {
     pending_.reset();  // reads go to the version itself
     throw;
   }
-  set_version(old);
+  set_version(value);
   version_->pending_of_ = this;
 }
 

@@ -50,6 +50,11 @@ class Storage {
   // Writes `value`, of the view's dtype and of its shape or a scalar, through the view. Without
   // elements nothing happens. Where the view touches an element twice the last one stays.
   void write(const View& view, Ref<Value> value);
+  // Writes `value` to the elements that `index` names, or combines it with what is there, in
+  // row-major order. The value has the view's shape with the index's in place of the axes that it
+  // names, or is a scalar. Without an index, to all of the view. One that combines needs the view's
+  // dtype to be that of the storage.
+  void write(const View& view, Ref<Value> value, Ref<Value> index, Value::Scatter how);
 
   // Gradients are collected for it. Its number names it on the tape; 0: it is no leaf.
   int64_t leaf_number() const;
@@ -94,6 +99,9 @@ class Storage {
   // The version, as a leaf where it is one.
   Ref<Value> version_on_tape() const;
   void set_version(Ref<Value>& version);
+  // The lock is held. What is replaced is left in `value`.
+  void add_write(Sizes numbers, Ref<Value>& value, Ref<Value> index,
+                 std::unique_ptr<PendingStores>& dropped);
 
   std::atomic<uint32_t> owners_ = 1;
   std::atomic<uint32_t> captures_ = 0;

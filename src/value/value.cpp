@@ -9,6 +9,7 @@
 #include <limits>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -99,13 +100,31 @@ int64_t Value::numel() const {
   return n;
 }
 
+namespace {
+
+// 2*rank + 1 numbers are a view; 3 more, which makes them even, say how it is written.
+constexpr size_t kScatterNumbers = 3;
+size_t rank_of_view(size_t numbers) {
+  return (numbers % 2 == 0 ? numbers - kScatterNumbers : numbers) / 2;
+}
+
+}  // namespace
+
+std::optional<Value::Scatter> Value::scatter() const {
+  const Ints all = numbers();
+  if (all.size() % 2 != 0) return {};
+  const Ints last = all.subspan(all.size() - kScatterNumbers);
+  return Scatter{last[0], last[1], Op(last[2])};
+}
+
 View Value::written() const {
   const Ints all = numbers();
-  const size_t rank = all.size() / 2;
+  const size_t rank = rank_of_view(all.size());
   return {dtype_, all.subspan(0, rank), all.subspan(rank, rank), all[2 * rank]};
 }
 
 const Ref<Buffer>& Value::buffer() const {
+  if (failure_ != nullptr) throw IndexError(*failure_);
   if (buffer_->generation() != generation_) {
     if (buffer_->is_lost()) {
       throw DeviceError(
@@ -175,7 +194,8 @@ uint8_t Value::gradient_reads() const {
   if (op_ == Op::MUL) return uint8_t((tracks(1) ? kReadsS0 : 0) | (tracks(0) ? kReadsS1 : 0));
   if (op_ == Op::FDIV && !tracks(1)) return kReadsS1;
   if (op_ == Op::REDUCE_AXIS && Op(numbers()[0]) == Op::ADD) return 0;
-  return op_ == Op::AFTER ? 0 : all;
+  if (op_ == Op::AFTER) return source_count_ == 3 ? kReadsS2 : 0;
+  return all;
 }
 
 bool Value::keeps_data_of(size_t i) const {

@@ -12,7 +12,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 
 #include "base/ref.h"
 #include "ir/dtype.h"
@@ -39,7 +41,14 @@ class Value {
   //   VIEW           strides, then the offset
   //   REDUCE_AXIS    the op, then the axes
   //   AFTER          sizes, strides and offset of the view that is written: sources are the old
-  //                  version and the value, which has the view's shape or is a scalar
+  //                  version and the value, which has the view's shape or is a scalar. With three
+  //                  numbers more (a Scatter) it writes where an index says, or combines by an op:
+  //                  the index is the third source
+  //   INDEX          the first and the past axis that an index names, as one, in row-major order:
+  //                  sources are x and the index; the shape has the index's in place of these axes.
+  //                  An element out of range is 0
+  //   DETACH         of a source alone: none. Of an index and a check, a scalar bool: an axis and
+  //                  its size: the same value; where the check holds, it was out of range
   //   COPY           none: its source is on another device, and computed there first
   //   CONTIGUOUS_BACKWARD  none: the same value; 1: and its gradient is made contiguous;
   //                  0 and the number of a Storage: a leaf of the tape
@@ -63,6 +72,22 @@ class Value {
   Ints numbers() const { return std::span(tail() + rank_, number_count_); }
   int64_t numel() const;
   View written() const;  // of an AFTER
+  // How an AFTER writes: where the numbers of its third source say, on axes [first, past) of the
+  // view, combined by an op with what is there; CONST: it replaces that.
+  struct Scatter {
+    int64_t first = 0, past = 0;
+    Op op{};
+    bool combines() const { return op != Op{}; }
+  };
+  // None: it writes all of its view.
+  std::optional<Scatter> scatter() const;
+  // An index with a check beside it: DETACH of two sources.
+  bool is_guard() const { return op_ == Op::DETACH && number_count_ == 2; }
+  // Computed with an index that was out of range: reading it throws IndexError with this text,
+  // which lives for ever.
+  const std::string* failure() const { return failure_; }
+  void set_failure(const std::string* text) { failure_ = text; }
+  bool has_index() const { return source_count_ == kMostSources; }  // of an AFTER
 
   // A gradient may be asked for: what that reads outlives being realised.
   bool is_tracked() const { return (flags_ & kTracked) != 0; }
@@ -77,7 +102,7 @@ class Value {
     return {sources_, is_filled() ? size_t(0) : source_count_};
   }
   bool is_filled() const { return bool(buffer_); }
-  // Throws InternalError when the memory has been overwritten since.
+  // Throws InternalError when the memory has been overwritten since, IndexError where it failed.
   const Ref<Buffer>& buffer() const;
   // Realised: the sources that no gradient needs go to `released`, to be freed when no lock is
   // held.
@@ -136,6 +161,7 @@ class Value {
     uint64_t generation_ = 0;  // NOLINT(readability-identifier-naming): of the buffer
     Value* next_;              // NOLINT(readability-identifier-naming): of those being freed
   };
+  const std::string* failure_ = nullptr;
   Storage* pending_of_ = nullptr;  // the Storage whose pending stores end here
   uint32_t mark_ = 0;              // for Closure
   DType dtype_;

@@ -81,6 +81,20 @@ def put(a, value):
         a[i] = value[i]
 
 
+def put_at(a, key, value):
+    """a[key] = value, one element after the other in row-major order of a[key]."""
+    places = np.arange(a.size).reshape(a.shape)[key]
+    value = np.array(np.broadcast_to(np.array(value), places.shape))
+    for place, element in zip(places.reshape(-1), value.reshape(-1)):
+        a[np.unravel_index(place, a.shape)] = element
+
+
+def add_at(a, key, value):
+    """a[key] += value, where a place may be there twice."""
+    np.add.at(a, key, np.array(value))
+    return a
+
+
 def same(result, expected):
     """Equal in dtype, shape and every element; NaN is equal to NaN."""
     assert result.dtype == expected.dtype, f"dtype {result.dtype}, expected {expected.dtype}"
@@ -100,8 +114,8 @@ def refused(error, function):
 
 HELPERS: dict[str, Callable[..., Any]] = {
     f.__name__: f
-    for f in (new, memory, strided, strides_of, expanded, unfolded, diagonal_of, contiguous_of, put, same,
-              refused)
+    for f in (new, memory, strided, strides_of, expanded, unfolded, diagonal_of, contiguous_of, put, put_at, add_at,
+              same, refused)
 }
 
 # ------------------------------------------------------------------------------------------------ guards

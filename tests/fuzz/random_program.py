@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import random_fancy
 from program_model import (
     Program,
     Statement,
@@ -61,7 +62,8 @@ class Generator:
             self.attempt(self.create)
         steps = [(self.create, 5), (self.view, 26), (self.write, 26), (self.update, 10), (self.assign, 6),
                  (self.express, 22), (self.loop, 6), (self.realize, 8), (self.read, 4), (self.copy, 4),
-                 (self.delete, 4), (self.refuse, 2)]
+                 (self.delete, 4), (self.refuse, 2), (self.fancy_read, 8), (self.fancy_write, 10),
+                 (self.fancy_add, 3)]
         kinds, weights = zip(*steps)
         while len(self.program) < length:
             if r.random() < 0.05:
@@ -144,7 +146,7 @@ class Generator:
                 head = re.match(r"(v\d+) = ", step.weft)
                 texts = [t.removeprefix(head[0] if head else "").split("; del")[0] for t in step[:2]]
                 weft, ours, *guards = (re.sub(r"\bv\d+\b", name_now, shifted(t)) for t in (*texts, *step.guards))
-                again = self.bound(weft, ours, tuple(guards)) if head else step._replace(
+                again = self.bound(weft, ours, tuple(guards))._replace(runs=step.runs) if head else step._replace(
                     weft=weft, numpy=ours, guards=tuple(guards))
             except Unfit:
                 return
@@ -513,6 +515,15 @@ class Generator:
         ])
         return Statement(f"for i in {order}: {body}", f"for i in {order}: {body}",
                          (f"is_plainly_distinct({v})", f"is_plainly_distinct({w})"))
+
+    def fancy_read(self) -> Statement:
+        return random_fancy.fancy_read(self)
+
+    def fancy_write(self) -> Statement:
+        return random_fancy.fancy_write(self)
+
+    def fancy_add(self) -> Statement:
+        return random_fancy.fancy_add(self)
 
     # ---- values, copies, deletions, refusals
 

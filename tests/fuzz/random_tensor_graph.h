@@ -1,4 +1,5 @@
-// Random tensor graphs: views of views, reductions, writes through views, several results.
+// Random tensor graphs: views of views, reductions, gathers, writes through views and to elements
+// that integers name, several results.
 #pragma once
 
 #include <algorithm>
@@ -96,7 +97,7 @@ class RandomTensorGraph {
   static Sizes sizes(UOp n) { return {shape_of(n).begin(), shape_of(n).end()}; }
 
   UOp step() {
-    switch (c_.below(15)) {
+    switch (c_.below(17)) {
       case 0: return unary_step(pick());
       case 1:
       case 2:
@@ -112,8 +113,25 @@ class RandomTensorGraph {
       case 12:
         if (c_.one_in(3)) return chain_step(pick());
         return c_.one_in(2) ? bit_step(pick()) : other_loop_step();
+      case 13: return gather_step(pick());
       default: return write_step();
     }
+  }
+
+  // Elements of x, by integers that may be out of range: one for each axis, of one shape.
+  UOp gather_step(UOp x) {
+    const DType type = c_.one_in(4) ? dtypes::int64 : dtypes::int32;
+    UOp first = pick();
+    if (c_.one_in(4)) first = iota(arena_, type, int64_t(1 + c_.below(8)));
+    if (first.dtype() != type) first = cast(first, type);
+    std::vector<UOp> indices;
+    for (size_t i = 0; i < shape_of(x).size(); i++) {
+      UOp at = i == 0 ? first : partner(first);
+      if (c_.one_in(2)) at = max(at, constant(arena_, type, 0));
+      indices.push_back(at);
+    }
+    if (indices.empty()) return gather_step(reshape(x, Sizes{1}));
+    return index(x, indices);
   }
 
   UOp unary_step(UOp x) {
@@ -277,6 +295,11 @@ class RandomTensorGraph {
       t = next;
     }
     return t;
+  }
+
+  UOp overlapping(UOp target) {
+    const UOp next = c_.one_in(2) ? expand_step(target) : strided_step(target);
+    return size_of_shape(next) <= 200 ? next : target;
   }
 
   // Writes as a loop of a program makes them: at offsets and of constants in progression or not,
@@ -483,9 +506,14 @@ class RandomTensorGraph {
     const UOp old = versions_[which];
     std::vector<UOp> stores;
     for (uint64_t i = 1 + c_.below(3); i > 0; i--) {
-      const UOp target = target_of(old);
+      UOp target = target_of(old);
+      const bool accumulates = c_.one_in(3);
+      if (accumulates && c_.one_in(3)) target = overlapping(target);
+      if (c_.one_in(2)) target = gather_step(target);
       const UOp value = c_.one_in(3) ? number(target.dtype()) : partner(target);
-      stores.push_back(target.assign(value));
+      constexpr Op ops[] = {Op::ADD, Op::MUL, Op::MAX, Op::MIN};
+      stores.push_back(accumulates ? target.accumulate(ops[c_.below(4)], value)
+                                   : target.assign(value));
     }
     const UOp version = after(old, stores);
     versions_[which] = version;

@@ -62,11 +62,6 @@ INDEX_ERRORS: dict[str, Callable[[], Any]] = {
     "transpose": lambda: t(2, 3).transpose(0, 2),
     "flip": lambda: t(2).flip(1),
     "size": lambda: t(2).size(1),
-    "list": lambda: t(3)[[0, 1]],  # type: ignore[index]
-    "tensor": lambda: t(3)[Tensor([0, 1])],  # type: ignore[index]
-    "mask": lambda: t(3)[t(3) > 0],  # type: ignore[index]
-    "array": lambda: t(3)[np.array([0, 1])],  # type: ignore[index]
-    "bool": lambda: t(3)[True],
     "str": lambda: t(3)["a"],  # type: ignore[index]
     "float": lambda: t(3)[1.0],  # type: ignore[index]
 }

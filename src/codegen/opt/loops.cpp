@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/place.h"
+#include "ir/reads.h"
 #include "ir/scope.h"
 #include "ir/walk.h"
 #include "symbolic/linear.h"
@@ -67,13 +69,34 @@ struct Step {
   Monomial stride;
 };
 
+// Terms that memory holds take steps of a multiple of `grid`: what the other terms reach below
+// that tells places apart whatever memory holds. 0: there are no such terms.
+struct Terms {
+  int64_t grid = 0;
+  std::vector<Term> others{};
+};
+Terms apart_from_memory(const LinearSum& sum) {
+  Terms out;
+  for (const Term& t : sum.terms) {
+    if (reads_memory(t.base) && !ranges_of(t.base).empty()) {
+      out.grid = std::gcd(out.grid, t.coefficient);
+    } else {
+      out.others.push_back(t);
+    }
+  }
+  return out;
+}
+
 // Whether different places of the ranges give different indices: in the order of their strides,
 // each steps over all that the ones before it reach.
 bool is_injective(UOp index, UOp range) {
   const std::optional<LinearSum> sum = linear_sum(index);
   if (!sum) return false;
+  const Terms terms = apart_from_memory(*sum);
   std::vector<Step> steps;
-  for (const Term& t : sum->terms) {
+  for (const Term& t : terms.others) {
+    // A multiple of the grid is nothing on it.
+    if (terms.grid != 0 && t.coefficient % terms.grid == 0) continue;
     Step step{{}, monomial_of(t.base)};
     step.stride.coefficient *= t.coefficient < 0 ? -t.coefficient : t.coefficient;
     for (UOp f : step.stride.factors) {
@@ -100,6 +123,7 @@ bool is_injective(UOp index, UOp range) {
     if (!steps_over) return false;
     reach = product(s.stride, monomial_of(s.range.src(0)));
   }
+  if (terms.grid != 0 && (!reach.factors.empty() || reach.coefficient > terms.grid)) return false;
   return reach.coefficient > 0;
 }
 

@@ -33,11 +33,21 @@ class Fitting {
 
  private:
   UOp rebuilt(UOp n, std::vector<UOp>& srcs) {
-    if (n.dtype().is_index()) return arena_.with_srcs(n, srcs);
+    if (n.dtype().is_index()) return rebuilt_index(n, srcs);
     if (is_read(n)) {
       const UOp result = arena_.with_srcs(n, srcs);
-      keep(result, {result.src(0).id()});
+      Memories all = memories_of(std::span(srcs).subspan(1));
+      const auto at = std::ranges::lower_bound(all, result.src(0).id());
+      if (at == all.end() || *at != result.src(0).id()) all.insert(at, result.src(0).id());
+      keep(result, std::move(all));
       return result;
+    }
+    if (n.is(Op::STORE) && n.dtype().is_void()) {
+      std::vector<UOp> read(srcs[0].srcs().begin() + 1, srcs[0].srcs().end());
+      read.insert(read.end(), srcs.begin() + 1, srcs.end());
+      const bool is_too_much = memories_of(read).size() > most_;
+      if (is_too_much && can_store(srcs[1])) srcs[1] = stored(srcs[1]);
+      return arena_.with_srcs(n, srcs);
     }
     const bool computes = is_elementwise(n.op()) || n.is(Op::REDUCE) || n.is(Op::CONTIGUOUS);
     if (!computes) return arena_.with_srcs(n, srcs);  // memory, writes, registers
@@ -51,6 +61,19 @@ class Fitting {
     }
     const UOp result = arena_.with_srcs(n, srcs);
     keep(result, std::move(all));
+    return result;
+  }
+
+  // Integers that are an index leave room for what they are an index of.
+  UOp rebuilt_index(UOp n, std::vector<UOp>& srcs) {
+    const size_t most = std::max<size_t>(most_ / 4, 1);
+    const bool is_integer = n.is(Op::CAST) && !n.src(0).dtype().is_index();
+    if (is_integer && can_store(srcs[0]) && memories(srcs[0]).size() > most) {
+      srcs[0] = stored(srcs[0]);
+    }
+    const UOp result = arena_.with_srcs(n, srcs);
+    Memories all = memories_of(srcs);
+    if (!all.empty()) keep(result, std::move(all));
     return result;
   }
 
@@ -95,8 +118,7 @@ UOp fit_buffers(UOp sink, size_t most) {
   // Only a value that reads too much needs it.
   for (const StoredValue& v : stored_values(sink)) {
     std::vector<UOp> memories;
-    const UOp root[] = {v.value()};
-    visit_computation(root, [&](UOp n) {
+    visit_computation(v.roots(), [&](UOp n) {
       if (is_read(n) && std::ranges::find(memories, n.src(0)) == memories.end() &&
           memories.size() <= most) {
         memories.push_back(n.src(0));

@@ -10,6 +10,7 @@
 #include "ir/dim.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/reads.h"
 #include "rewrite/graph_rewrite.h"
 #include "symbolic/simplify.h"
 
@@ -61,6 +62,8 @@ UOp index_and(Arena& arena, UOp a, UOp b) {
 
 UOp simplify_index(UOp n) {
   if (n.src_count() == 0 || n.is(Op::RANGE) || n.is(Op::VARIABLE)) return n;
+  // Memory is known by its node, which is not to change in one place alone.
+  if (reads_of(n) == Reads::kMemory) return n;
   return graph_rewrite(n, ungated_rules());
 }
 

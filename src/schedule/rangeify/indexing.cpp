@@ -14,6 +14,7 @@
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/place.h"
+#include "ir/reads.h"
 #include "ir/scope.h"
 #include "ir/shape.h"
 #include "ir/walk.h"
@@ -90,7 +91,8 @@ class Assignment {
     if (n.is(Op::STORE)) return n.dtype().is_void() ? visit_store(n) : visit_register(n);
     if (n.is(Op::AFTER)) return is_register(n) ? visit_register(n) : void();
     if (n.is(Op::CONTIGUOUS)) return visit_stored(n, Storing::kMust);
-    const bool computes = is_elementwise(n.op()) || n.is(Op::REDUCE_AXIS) || n.is(Op::IOTA);
+    const bool computes =
+        is_elementwise(n.op()) || n.is(Op::REDUCE_AXIS) || n.is(Op::IOTA) || is_gather(n);
     if (!computes || n.dtype().is_index() || !demands_.has(n)) return;
     visit_value(n);
   }
@@ -99,6 +101,7 @@ class Assignment {
     const uint32_t root = new_root();
     const TupleId at = c_.keep(c_.ranges_of_shape(shape_of(n.src(0))));
     begin(n).at = at;
+    if (is_gather(n.src(0))) return visit_scatter(n, at, root);
     Access to = follow_views(n.src(0), c_.tuple(at));
     while (to.base.is(Op::BITCAST)) {
       Access below = follow_views(to.base.src(0), to.at);
@@ -106,6 +109,15 @@ class Assignment {
     }
     c_.add_edge({to.base, {}, to.flat, c_.keep(std::move(to.at))});
     for (size_t i = 1; i < n.src_count(); i++) ask(n, i, at, root);
+  }
+
+  // Edges: the memory, the value, the indices.
+  void visit_scatter(UOp n, TupleId at, uint32_t root) {
+    UOp memory = base_of(n.src(0).src(0));
+    while (memory.is(Op::BITCAST)) memory = base_of(memory.src(0));
+    c_.add_edge({memory, {}, {}, 0});
+    ask(n, 1, at, root);
+    for (size_t i = 1; i < n.src(0).src_count(); i++) ask(n.src(0), i, at, root);
   }
 
   // A register holds one element of whoever reads it: its writes are asked for the same indices.
@@ -167,7 +179,24 @@ class Assignment {
       at = c_.keep(std::move(below));
     }
     if (n.is(Op::IOTA)) return;
-    for (size_t i = 0; i < n.src_count(); i++) ask(n, i, at, root);
+    if (n.is(Op::INDEX)) ask_for_any(base_of(n.src(0)), root);
+    for (size_t i = n.is(Op::INDEX) ? 1 : 0; i < n.src_count(); i++) ask(n, i, at, root);
+  }
+
+  static UOp base_of(UOp n) {
+    while (is_movement(n.op()) || n.is(Op::DETACH)) n = n.src(0);
+    return n;
+  }
+
+  // Some element, that nobody knows yet: the value has indices of its own, and may be stored.
+  void ask_for_any(UOp base, uint32_t root) {
+    if (base.is(Op::BUFFER) || base.is(Op::AFTER)) count_buffer(base, root);
+    if (!demands_.has(base)) {
+      demand_list_.push_back({0, root, true});
+      demands_.put_number(base, demand_list_.size());
+    }
+    demand(base).differs = true;
+    c_.add_edge({base, {}, {}, 0});
   }
 
   Assigned& begin(UOp n) {

@@ -30,7 +30,8 @@ enum class Storing : uint8_t {
 // A list of indices, kept once: equal lists have equal numbers.
 using TupleId = uint32_t;
 
-// What phase 1 found out about a node that computes.
+// What phase 1 found out about a node that computes. The indices of an INDEX by integers are
+// sources like any other; of what it reads the base is known, and phase 2 says which element.
 struct Assigned {
   TupleId at = 0;       // its output indices: RANGEs of its own where it is stored, else its user's
   TupleId reduced = 0;  // of a REDUCE_AXIS: the RANGEs that it runs over

@@ -12,6 +12,7 @@
 #include "ir/arena.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/reads.h"
 #include "ir/scope.h"
 #include "schedule/rangeify/buffer_cost.h"
 #include "schedule/rangeify/fit_buffers.h"
@@ -101,9 +102,7 @@ class Inliner {
     s.uses.erase(std::unique(s.uses.begin(), s.uses.end()), s.uses.end());
     s.is_stored = v.must_store || (!s.uses.empty() && is_cheaper_stored(i));
     if (s.is_stored) {
-      std::vector<UOp> roots{v.value()};
-      if (v.is_write && v.store().src_count() > 2) roots.push_back(v.store().src(2));
-      explore(i, roots);
+      explore(i, v.roots());
       return;
     }
     const Work work = work_of(v);
@@ -219,12 +218,18 @@ class Inliner {
       if (work.has_reduction && is_hoisted && loses_parallelism(use, work, size)) return true;
       if (work.has_contraction && (is_hoisted || is_inside_reduction(use))) return true;
     }
-    if (work.has_reduction) return evaluated > size;
+    if (work.has_reduction) return evaluated > size || is_gathered(s);
     const double bytes = v.value().dtype().item_bytes();
     const double again = evaluated * work.total();
     const double stored = size * work.total() + size * bytes * cost::kWriteByte +
                           read * bytes * cost::kReadByte + cost::kKernel;
     return stored < again;
+  }
+
+  // Read at places that are known only when it runs: one element may be asked for many times.
+  static bool is_gathered(const State& s) {
+    return std::ranges::any_of(
+        s.uses, [](const Use& u) { return std::ranges::any_of(at(u.read), reads_memory); });
   }
 
   bool is_inside_reduction(const Use& use) const {
@@ -284,6 +289,7 @@ class Inliner {
       std::vector<UOp> srcs(store.srcs().begin(), store.srcs().end());
       std::vector<UOp> target(srcs[0].srcs().begin(), srcs[0].srcs().end());
       target[0] = rebuilt_memory(target[0]);
+      for (size_t k = 1; k < target.size(); k++) target[k] = rebuilt_value(target[k], i, done);
       srcs[0] = arena_.with_srcs(srcs[0], target);
       for (size_t k = 1; k < srcs.size(); k++) srcs[k] = rebuilt_value(srcs[k], i, done);
       result = arena_.with_srcs(store, srcs);
@@ -342,18 +348,17 @@ class Inliner {
           continue;
         }
         done.put(n, done.get(instead));
-      } else if (is_read(n)) {
-        done.put(n, with_first(n, rebuilt_memory(n.src(0))));
-      } else if (n.dtype().is_index()) {
+      } else if (n.dtype().is_index() && !reads_memory(n)) {
         done.put(n, n);
       } else {
-        const size_t before = stack.size();
-        for (UOp s : n.srcs()) {
+        const size_t before = stack.size(), first = is_read(n) ? 1 : 0;
+        for (UOp s : n.srcs().subspan(first)) {
           if (!done.has(s)) stack.push_back(s);
         }
         if (stack.size() > before) continue;
         srcs.clear();
-        for (UOp s : n.srcs()) srcs.push_back(done.get(s));
+        if (first == 1) srcs.push_back(rebuilt_memory(n.src(0)));
+        for (UOp s : n.srcs().subspan(first)) srcs.push_back(done.get(s));
         done.put(n, arena_.with_srcs(n, srcs));
       }
       stack.pop_back();

@@ -36,6 +36,7 @@ struct Unit {
   size_t statements = 0;
   bool has_contraction = false;
   bool is_sequence = false;  // its loops run one after the other
+  bool is_serial = false;    // iterations of its loops may meet: it shares them with nobody
 };
 
 template <class T>
@@ -94,8 +95,8 @@ class Grouping {
     if (target.src(0).is(Op::AFTER)) {
       add_once(unit.needs, uint32_t(unit_of_version_.number(target.src(0)) - 1));
     }
-    const std::vector<UOp> roots(v.store().srcs().begin() + 1, v.store().srcs().end());
-    visit_computation(roots, [&](UOp n) {
+    unit.is_serial = unit.is_serial || v.is_serial();
+    visit_computation(v.roots(), [&](UOp n) {
       if (is_read(n)) {
         unit.reads.push_back(n);
         add_once(unit.memories, n.src(0));
@@ -152,6 +153,7 @@ class Grouping {
       const uint64_t reader = readers_.number(base);
       if (reader != 0 && reader != u + 1) continue;
       const uint32_t making = find(uint32_t(unit_of_version_.number(base) - 1));
+      if (units_[making].is_serial || units_[u].is_serial) continue;
       if (fits(units_[making], units_[u]) && !reads_overwritten(units_[u], units_[making])) {
         join(making, u);
         units_[find(u)].is_sequence = true;
@@ -186,6 +188,7 @@ class Grouping {
         }
         const uint32_t other = find(uint32_t(first.number(r) - 1)), own = find(u);
         if (other == own || !has_equal_loops(other, own)) continue;
+        if (units_[other].is_serial || units_[own].is_serial) continue;
         if (!fits(units_[other], units_[own])) continue;
         if (!can_run_together(own, other) || !can_run_together(other, own)) continue;
         if (!depends(own, other) && !depends(other, own)) join(other, own);
@@ -306,6 +309,7 @@ class Grouping {
   // A unit reads only those elements that the same iterations of another one write.
   bool can_run_together(uint32_t reader, uint32_t writer) const {
     const Unit &a = units_[reader], &b = units_[writer];
+    if (a.is_serial || b.is_serial) return false;
     if (!has_equal_loops(reader, writer)) return false;
     for (uint32_t w : b.writes) {
       const UOp target = values_[w].store().src(0);

@@ -51,14 +51,10 @@ class Finder {
  private:
   uint32_t level_of(uint32_t k) {
     const StoredValue& v = values_[k];
-    std::vector<UOp> roots{v.value()};
     uint32_t level = 1;
-    if (v.is_write) {
-      if (v.store().src_count() > 2) roots.push_back(v.store().src(2));
-      level = level_of_base(v.store().src(0).src(0));
-    }
+    if (v.is_write) level = level_of_base(v.store().src(0).src(0));
     std::vector<UOp> reads;
-    visit_computation(roots, [&](UOp n) {
+    visit_computation(v.roots(), [&](UOp n) {
       if (n.is(Op::DEFINE_REG)) has_register_[k] = true;
       if (is_read(n)) {
         reads.push_back(n);
@@ -90,8 +86,9 @@ class Finder {
     const uint32_t source = uint32_t(number - 1);
     if (!values_[source].must_store) return levels_.of[source];
     // A loop with a register is computed in one place only: others read what it stores.
-    if (values_[k].must_store && !has_register_[source] && reads_own_place(read, memory) &&
-        has_same_loops(values_[k], values_[source]) && add_together(k, source)) {
+    if (values_[k].must_store && !values_[k].is_serial() && !has_register_[source] &&
+        reads_own_place(read, memory) && has_same_loops(values_[k], values_[source]) &&
+        add_together(k, source)) {
       return levels_.of[source];
     }
     return levels_.of[source] + 1;

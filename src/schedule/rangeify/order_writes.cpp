@@ -35,10 +35,10 @@ UOp retarget(UOp effect, UOp memory) {
 class Load {
  public:
   // Adds a write; false, and nothing is added, if there is no room for it.
-  bool add(UOp store, const KernelLimits& limits) {
+  bool add(const StoredValue& write, const KernelLimits& limits) {
     size_t statements = statements_, reductions = reductions_;
     std::vector<UOp> memories = memories_;
-    visit_computation(store.srcs().subspan(1), [&](UOp n) {
+    visit_computation(write.roots(), [&](UOp n) {
       if (!is_read(n)) {
         statements++;
         reductions += n.is(Op::REDUCE) ? 1 : 0;
@@ -67,14 +67,14 @@ UOp in_parts(UOp after, const KernelLimits& limits) {
   Touched touched;
   Load load;
   for (UOp effect : after.srcs().subspan(1)) {
-    const UOp store = effect.is(Op::END) ? effect.src(0) : effect;
-    const Elements elements = elements_of(store.src(0));
-    if (touched.meets(elements) || !load.add(store, limits)) {
+    const StoredValue write{effect, true, true, after};
+    const Elements elements = elements_of(write.store().src(0));
+    if (touched.meets(elements) || !load.add(write, limits)) {
       memory = arena.make(Op::AFTER, after.dtype(), part);
       part = {memory};
       touched = {};
       load = {};
-      load.add(store, limits);
+      load.add(write, limits);
     }
     touched.add(elements);
     part.push_back(memory == after.src(0) ? effect : retarget(effect, memory));

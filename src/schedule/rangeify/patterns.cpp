@@ -28,8 +28,11 @@ UOp first_source(Match& m) { return m.root().src(0); }
 bool writes_nothing(UOp effect) {
   const UOp store = effect.is(Op::END) ? effect.src(0) : effect;
   if (!store.is(Op::STORE)) return false;
-  const Shape shape = shape_of(store);
-  return std::any_of(shape.begin(), shape.end(), [](Dim d) { return d.is(0); });
+  const auto is_empty = [](UOp n) {
+    return std::ranges::any_of(shape_of(n), [](Dim d) { return d.is(0); });
+  };
+  const UOp target = store.src(0);
+  return is_empty(store) || (target.is(Op::INDEX) && is_empty(target.src(0)));
 }
 
 // A write that is done again by a later one is done once: later ones cover it.
@@ -39,7 +42,7 @@ UOp after_nothing(Match& m) {
   std::vector<UOp> srcs;
   for (size_t i = n.src_count(); i-- > 1;) {
     const UOp effect = n.src(i);
-    const bool is_repeated = later.has(effect) && is_effect(effect.op());
+    const bool is_repeated = later.has(effect) && is_effect(effect.op()) && !effect.accumulates();
     if (writes_nothing(effect) || is_repeated) continue;
     later.put_number(effect, 1);
     srcs.push_back(effect);

@@ -147,6 +147,7 @@ UOp split_store(Arena& into, UOp sink, const NodeMap& kernel_of, uint32_t kernel
   KernelContext context{kernel_of, kernel};
   UOp ast = copy_kernel(into, sink, context);
   ast = graph_rewrite(ast, kernel_rules(), {.pass = "split"});
+  ast = expand_accumulation(ast);
   std::vector<UOp> order;
   ast = renumber_kernel(ast, order);
   for (UOp definition : order) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/arena.h"
+#include "ir/bounds.h"
 #include "ir/build.h"
 #include "ir/dim.h"
 #include "ir/node.h"
@@ -73,11 +74,25 @@ UOp after_no_runs(Match& m) {
   return srcs.size() == 1 ? n.src(0) : m.arena().with_srcs(n, srcs);
 }
 
+// A write that a loop does not change, as simplifying has shown, is done once.
+UOp end_of_same(Match& m) {
+  const UOp n = m.root();
+  if (!n.src(0).is(Op::STORE) || n.src(0).accumulates()) return {};
+  std::vector<UOp> srcs{n.src(0)};
+  for (UOp r : n.srcs().subspan(1)) {
+    const bool may_not_run = !r.src(0).is_const();
+    if (is_in_scope(r, n.src(0)) || may_not_run) srcs.push_back(r);
+  }
+  if (srcs.size() == n.src_count() || never_runs(n.srcs().subspan(1))) return {};
+  return srcs.size() == 1 ? n.src(0) : m.arena().with_srcs(n, srcs);
+}
+
 // clang-format off
 constexpr Rule kBeforeSplitRules[] = {
     rule("reduce-of-nothing", op(Op::REDUCE, rest), reduce_of_nothing),
     rule("reduce-of-same", op(Op::REDUCE, rest), reduce_of_same),
     rule("after-no-runs", op(Op::AFTER, rest), after_no_runs),
+    rule("end-of-same", op(Op::END, rest), end_of_same),
 };
 // clang-format on
 
@@ -175,6 +190,15 @@ UOp range_of_one(Match& m) {
   return constant(m.arena(), m.root().dtype(), int64_t(0));
 }
 
+// An index that was an integer on its way, in range of it, is the index itself.
+UOp index_of_index(Match& m) {
+  const UOp n = m.root(), integer = n.src(0);
+  if (!n.dtype().is_index() || !integer.is(Op::CAST) || !integer.src(0).dtype().is_index())
+    return {};
+  const Interval own = bounds(integer.src(0)), all = bounds_of(integer.dtype());
+  return own.lo >= all.lo && own.hi <= all.hi ? integer.src(0) : UOp();
+}
+
 // Loops that a rule has replaced by 0 are closed no more.
 UOp close_fewer(Match& m) {
   const UOp n = m.root();
@@ -192,6 +216,7 @@ constexpr Rule kKernelRules[] = {
     rule("store-to-place", op(Op::STORE, rest), store_to_place),
     rule("cleanup-contiguous", op(Op::CONTIGUOUS, x), drop_contiguous),
     rule("cleanup-range-of-one", op(Op::RANGE, x), range_of_one),
+    rule("cleanup-index-of-index", op(Op::CAST, x), index_of_index),
     rule("close-fewer", op({Op::END, Op::REDUCE}, rest), close_fewer),
 };
 // clang-format on
@@ -249,6 +274,29 @@ const RuleSet& kernel_rules() {
 
 UOp copy_kernel(Arena& into, UOp sink, KernelContext& context) {
   return KernelCopy(into, context, sink).run(sink);
+}
+
+UOp expand_accumulation(UOp ast) {
+  Arena& arena = ast.arena();
+  // What is there is read again in every iteration, also where its place turns out to be the same.
+  const auto expanded = [&](UOp store, std::span<const UOp> ranges) {
+    const UOp place = store.src(0);
+    const UOp now = ranges.empty() ? place.src(0) : after(place.src(0), ranges);
+    const UOp value = binary(store.arg_op(), load(index(now, place.src(1))), store.src(1));
+    std::vector<UOp> srcs(store.srcs().begin(), store.srcs().end());
+    srcs[1] = value;
+    return arena.make(Op::STORE, dtypes::void_, srcs);
+  };
+  return rebuild(ast, [&](UOp n, std::vector<UOp>& srcs) {
+    if (n.is(Op::END) && srcs[0].accumulates()) {
+      srcs[0] = expanded(srcs[0], std::span(srcs).subspan(1));
+    } else if (!n.is(Op::END)) {
+      for (UOp& s : srcs) {
+        if (s.accumulates()) s = expanded(s, {});
+      }
+    }
+    return arena.with_srcs(n, srcs);
+  });
 }
 
 UOp renumber_kernel(UOp ast, std::vector<UOp>& order) {

@@ -23,6 +23,9 @@ UOp copy_kernel(Arena& into, UOp sink, KernelContext& context);
 // of one place is 0 (cleanup_const).
 const RuleSet& kernel_rules();
 
+// STORE by an op -> LOAD, the op, STORE: in all loops that close around it.
+UOp expand_accumulation(UOp ast);
+
 // Definitions numbered in the order in which they are met, so that equal kernels are equal nodes:
 // RANGEs and registers from 0; DEFINE_GLOBALs so that those that are written come first.
 // Reductions that can share their loops do. `order` gets the old DEFINE_GLOBAL of every number.

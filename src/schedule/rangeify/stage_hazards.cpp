@@ -15,6 +15,7 @@
 #include "ir/build.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/reads.h"
 #include "ir/scope.h"
 #include "ir/walk.h"
 #include "schedule/rangeify/stored_values.h"
@@ -58,9 +59,8 @@ bool is_endangered(const StoredValue& write, size_t writes, const Touched& touch
   const bool runs_once = std::ranges::none_of(
       write.ranges(), [](UOp r) { return r.is(Op::RANGE) && bounds(r).hi > 0; });
   if (writes == 1 && runs_once) return false;  // it reads before it writes
-  std::vector<UOp> roots(write.store().srcs().begin() + 1, write.store().srcs().end());
   bool found = false;
-  visit_computation(roots, [&](UOp n) {
+  visit_computation(write.roots(), [&](UOp n) {
     if (found || !is_read(n) || n.src(0) != memory) return;
     const bool is_own_place = n == target && is_injective(target, write.ranges());
     if (is_own_place && writes == 1) return;
@@ -74,6 +74,56 @@ UOp stored_first(UOp value, std::span<const UOp> ranges) {
   const UOp memory =
       bufferize(arena.make(Op::CONTIGUOUS, value.dtype(), {value}), ranges, AddrSpace::kGlobal);
   return index(memory, ranges);
+}
+
+// A write that combines runs for every place of its loops: they name all of them, or its value is
+// stored for each.
+bool repeats_itself(const StoredValue& write) {
+  const UOp store = write.store();
+  return store.accumulates() && std::ranges::any_of(write.ranges(), [&](UOp r) {
+           return r.is(Op::RANGE) && !is_in_scope(r, store);
+         });
+}
+
+bool reads(UOp value, UOp memory) {
+  bool found = false;
+  visit_computation(std::span(&value, 1),
+                    [&](UOp n) { found = found || (is_read(n) && n.src(0) == memory); });
+  return found;
+}
+
+// The integers that an index is made of, or a gate on it.
+std::vector<UOp> integers_in(std::span<const UOp> roots) {
+  std::vector<UOp> out, todo(roots.begin(), roots.end());
+  NodeMap seen(roots[0].arena());
+  while (!todo.empty()) {
+    const UOp n = todo.back();
+    todo.pop_back();
+    if (seen.has(n) || !reads_memory(n)) continue;
+    seen.put_number(n, 1);
+    if (!n.dtype().is_index() && !n.dtype().is_bool()) {
+      out.push_back(n);
+    } else if (!is_read(n)) {
+      todo.insert(todo.end(), n.srcs().begin(), n.srcs().end());
+    }
+  }
+  return out;
+}
+
+// Indices of a STORE that read the memory that it writes to, stored first.
+void stage_indices(std::vector<UOp>& srcs) {
+  const UOp memory = srcs[0].src(0);
+  std::vector<UOp> roots(srcs[0].srcs().begin() + 1, srcs[0].srcs().end());
+  roots.insert(roots.end(), srcs.begin() + 2, srcs.end());
+  std::vector<std::pair<UOp, UOp>> staged;
+  for (UOp n : integers_in(roots)) {
+    if (reads(n, memory)) staged.emplace_back(n, stored_first(n, ranges_of(n)));
+  }
+  if (staged.empty()) return;
+  std::vector<UOp> target{memory};
+  for (UOp i : srcs[0].srcs().subspan(1)) target.push_back(substitute(i, staged));
+  srcs[0] = memory.arena().with_srcs(srcs[0], target);
+  for (size_t i = 2; i < srcs.size(); i++) srcs[i] = substitute(srcs[i], staged);
 }
 
 }  // namespace
@@ -96,7 +146,7 @@ UOp stage_hazards(UOp sink) {
       }
     }
     for (size_t i = first; i < last && values[first].is_write; i++) {
-      if (!is_endangered(values[i], last - first, touched)) continue;
+      if (!repeats_itself(values[i]) && !is_endangered(values[i], last - first, touched)) continue;
       endangered.put_number(values[i].store(), i + 1);
       is_any = true;
     }
@@ -105,7 +155,12 @@ UOp stage_hazards(UOp sink) {
   if (!is_any) return sink;
   return rebuild(sink, [&](UOp n, std::vector<UOp>& srcs) {
     if (const uint64_t number = endangered.number(n)) {
+      // What a gate holds back may not be computed without it.
+      if (srcs.size() > 2) {
+        srcs[1] = where(srcs[2], srcs[1], constant_bits(arena, srcs[1].dtype(), 0));
+      }
       srcs[1] = stored_first(srcs[1], values[number - 1].ranges());
+      stage_indices(srcs);
     }
     return arena.with_srcs(n, srcs);
   });

@@ -1,6 +1,7 @@
 // Finding what is stored.
 #include "schedule/rangeify/stored_values.h"
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/place.h"
+#include "ir/reads.h"
 #include "ir/walk.h"
 
 namespace weft {
@@ -29,6 +31,21 @@ std::vector<StoredValue> stored_values(UOp sink) {
     }
   };
   visit_missing(sink, [&](UOp n) { return n.src_count() == 0 || seen.has(n); }, visit);
+  return out;
+}
+
+bool StoredValue::is_serial() const {
+  if (!is_write) return false;
+  return store().accumulates() ||
+         std::ranges::any_of(store().src(0).srcs().subspan(1), reads_memory);
+}
+
+std::vector<UOp> StoredValue::roots() const {
+  if (!is_write) return {value()};
+  std::vector<UOp> out(store().srcs().begin() + 1, store().srcs().end());
+  for (UOp i : store().src(0).srcs().subspan(1)) {
+    if (reads_memory(i)) out.push_back(i);
+  }
   return out;
 }
 

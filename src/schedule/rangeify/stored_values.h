@@ -9,6 +9,7 @@
 #include "ir/arena.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/reads.h"
 
 namespace weft {
 
@@ -24,6 +25,10 @@ struct StoredValue {
     return is_write && node.is(Op::STORE) ? std::span<const UOp>() : node.srcs().subspan(1);
   }
   UOp store() const { return node.is(Op::END) ? node.src(0) : node; }  // of a write
+  // A write whose places are known only when it runs, or that combines: its iterations may meet.
+  bool is_serial() const;
+  // All that is computed: of a write the gate, too, and indices that read memory.
+  std::vector<UOp> roots() const;
   // What is computed: without the CONTIGUOUS that says that it must be stored.
   UOp value() const {
     if (is_write) return store().src(1);
@@ -44,14 +49,14 @@ bool is_memory_after(UOp n);
 bool is_read(UOp n);
 
 // Calls visit(n) for every node under the roots down to reads of memory, whose memory is not
-// entered, each once, users first. Index arithmetic is not visited.
+// entered, each once, users first. Of index arithmetic only what reads memory is visited.
 template <class Visit>
 void visit_computation(std::span<const UOp> roots, Visit&& visit) {
   if (roots.empty()) return;
   NodeMap seen(roots[0].arena());
   std::vector<UOp> todo;
   const auto push = [&](UOp n) {
-    if (n.dtype().is_index() || seen.has(n)) return;
+    if (seen.has(n) || (n.dtype().is_index() && !reads_memory(n))) return;
     seen.put_number(n, 1);
     todo.push_back(n);
   };
@@ -60,8 +65,7 @@ void visit_computation(std::span<const UOp> roots, Visit&& visit) {
     const UOp n = todo.back();
     todo.pop_back();
     visit(n);
-    if (is_read(n)) continue;
-    for (UOp s : n.srcs()) push(s);
+    for (UOp s : n.srcs().subspan(is_read(n) ? 1 : 0)) push(s);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "ir/arena.h"
+#include "ir/bounds.h"
 #include "ir/build.h"
 #include "ir/dim.h"
 #include "ir/dtype.h"
@@ -16,10 +17,12 @@
 #include "ir/op.h"
 #include "ir/place.h"
 #include "ir/print.h"
+#include "ir/reads.h"
 #include "ir/scope.h"
 #include "ir/shape.h"
 #include "schedule/rangeify/index_math.h"
 #include "schedule/rangeify/indexing.h"
+#include "schedule/rangeify/movement.h"
 #include "schedule/rangeify/stored_values.h"
 
 namespace weft {
@@ -59,6 +62,72 @@ class Transform {
   UOp lower_iota(UOp n) {
     if (!c_.has(n)) return {};
     return stored(n, arena_.make(Op::CAST, n.dtype(), {c_.tuple(c_[n].at)[0]}));
+  }
+
+  // Elements that integers name: each index is held within its axis, and 0 stands for what was out
+  // of it. What is read is memory, or a value of its own ranges: they become the indices.
+  UOp lower_gather(UOp n) {
+    if (!is_gather(n)) return n;  // of a table, by a loop
+    if (!c_.has(n)) return {};    // the target of a write
+    const UOp zero = constant_bits(arena_, n.dtype(), 0);
+    if (has_no_elements(n.src(0))) return stored(n, zero);
+    const Chosen chosen = chosen_elements(n, n, 1);
+    Access access = follow_views(n.src(0), chosen.at);
+    const UOp value = element_of(access.base, access.at, access.flat);
+    const UOp gate = index_and(arena_, access.gate, chosen.gate);
+    return stored(n, gate ? where(gate, value, zero) : value);
+  }
+
+  static bool has_no_elements(UOp n) {
+    return std::ranges::any_of(shape_of(n), [](Dim d) { return d.is(0); });
+  }
+
+  struct Chosen {
+    IndexList at;
+    UOp gate{};  // null: all of them are always in range
+  };
+  // The indices of an INDEX, which are the edges of `owner` from `first` on.
+  Chosen chosen_elements(UOp index, UOp owner, size_t first) {
+    Chosen out;
+    const Shape shape = shape_of(index.src(0));
+    const UOp zero = index_const(arena_, 0), minus = index_const(arena_, -1);
+    for (size_t i = 0; i < shape.size(); i++) {
+      UOp at = as_index(read(c_.edge(owner, first + i)));
+      const UOp size = shape[i].as_uop(arena_);
+      const UOp last = simplify_index(index_add(arena_, size, minus));
+      const bool may_be_past = bounds(at).hi > bounds(last).lo, may_be_below = bounds(at).lo < 0;
+      if (may_be_below) {
+        out.gate = index_and(arena_, out.gate, arena_.make(Op::CMPLT, dtypes::bool_, {minus, at}));
+      }
+      if (may_be_past) {
+        out.gate = index_and(arena_, out.gate, arena_.make(Op::CMPLT, dtypes::bool_, {at, size}));
+        at = arena_.make(Op::MIN, dtypes::index, {at, last});
+      }
+      if (may_be_below) at = arena_.make(Op::MAX, dtypes::index, {at, zero});
+      out.at.push_back(at);
+    }
+    return out;
+  }
+
+  // An integer as an index: sums and products of loop indices are the indices themselves, where
+  // they do not wrap.
+  UOp as_index(UOp n) {
+    constexpr OpSet k_sums = {Op::ADD, Op::SUB, Op::MUL};
+    if (n.dtype().is_index()) return n;
+    if (n.is_const()) return index_const(arena_, n.const_int());
+    if (n.is(Op::CAST) && n.src(0).dtype().is_index() && fits(n.src(0), n.dtype())) return n.src(0);
+    const bool widens = n.is(Op::CAST) && n.src(0).dtype().is_int() && fits(n.src(0), n.dtype());
+    if (widens) return as_index(n.src(0));
+    if (k_sums.has(n.op())) {
+      const UOp sum = arena_.make(n.op(), dtypes::index, {as_index(n.src(0)), as_index(n.src(1))});
+      if (fits(sum, n.dtype())) return simplify_index(sum);
+    }
+    return cast(n, dtypes::index);
+  }
+  static bool fits(UOp n, DType type) {
+    const Interval own = bounds(n), all = bounds_of(type);
+    return own.lo >= all.lo && own.hi <= all.hi && own.lo != Interval::kLow &&
+           own.hi != Interval::kHigh;
   }
 
   UOp lower_reduce(UOp n) {
@@ -101,13 +170,50 @@ class Transform {
   UOp lower_store(UOp n) {
     if (!c_.has(n)) return {};
     if (!n.dtype().is_void()) return lower_register_store(n);
+    if (is_gather(n.src(0))) return lower_scatter(n);
     const Edge& to = c_.edge(n, 0);
     const UOp target = element(lowered_.get(to.base), to.base, c_.tuple(to.at), to.flat);
-    UOp value = read(c_.edge(n, 1));
-    if (value.dtype() != to.base.dtype()) value = bitcast(value, to.base.dtype());
-    std::vector<UOp> srcs{target, value};
+    std::vector<UOp> srcs{target, read(c_.edge(n, 1))};
     if (n.src_count() > 2) srcs.push_back(read(c_.edge(n, 2)));
-    return close(arena_.make(Op::STORE, dtypes::void_, srcs), c_.tuple(c_[n].at), {});
+    return written(n, srcs);
+  }
+
+  UOp lower_scatter(UOp n) {
+    const UOp view = n.src(0).src(0), memory = c_.edge(n, 0).base;
+    const Chosen chosen = chosen_elements(n.src(0), n, 2);
+    Access to = follow_views(view, chosen.at);
+    while (to.base.is(Op::BITCAST)) to = follow_views(to.base.src(0), to.at);
+    std::vector<UOp> srcs{element(lowered_.get(memory), memory, to.at, to.flat),
+                          read(c_.edge(n, 1))};
+    if (chosen.gate) srcs.push_back(chosen.gate);
+    return written(n, srcs);
+  }
+
+  // The STORE of n in its loops. One that combines runs for every place, whatever it depends on.
+  UOp written(UOp n, std::vector<UOp>& srcs) {
+    const IndexList& at = c_.tuple(c_[n].at);
+    const DType type = srcs[0].dtype();
+    if (!n.accumulates()) {
+      if (srcs[1].dtype() != type) srcs[1] = bitcast(srcs[1], type);
+      return close(arena_.make(Op::STORE, dtypes::void_, srcs), at, {});
+    }
+    if (srcs[1].dtype() != type) {
+      throw InternalError("it combines elements of another dtype:\n" + neighbourhood(n));
+    }
+    IndexList ranges;
+    for (UOp r : at) {
+      if (r.is(Op::RANGE)) ranges.push_back(r);
+    }
+    const auto is_named = [&](UOp r) {
+      return std::ranges::any_of(srcs, [&](UOp s) { return is_in_scope(r, s); });
+    };
+    if (!std::ranges::all_of(ranges, is_named)) srcs[1] = stored_over(srcs[1], ranges);
+    const UOp store = arena_.make(Op::STORE, dtypes::void_, srcs, Arg::op(n.arg_op()));
+    return ranges.empty() ? store : end(store, ranges);
+  }
+  UOp stored_over(UOp value, const IndexList& ranges) {
+    const UOp marked = arena_.make(Op::CONTIGUOUS, value.dtype(), {value});
+    return index(bufferize(marked, ranges, AddrSpace::kGlobal), ranges);
   }
 
   // A register is started anew for every element, also with a value that is the same for all.
@@ -188,19 +294,21 @@ class Transform {
 
   // One element of a source.
   UOp read(const Edge& access) {
-    const UOp below = lowered_.get(access.base);
-    if (!below) throw InternalError("used before it is lowered:\n" + neighbourhood(access.base));
-    UOp value = below;
-    const bool is_memory = below.is(Op::BUFFER) || below.is(Op::BUFFERIZE) ||
-                           (below.is(Op::AFTER) && !is_register(below));
-    if (is_memory) {
-      IndexList at = below.is(Op::BUFFERIZE) ? outer_loops(access.base) : IndexList();
-      const IndexList& own = c_.tuple(access.at);
-      at.insert(at.end(), own.begin(), own.end());
-      value = element(below, access.base, at, access.flat);
-    }
+    const UOp value = element_of(access.base, c_.tuple(access.at), access.flat);
     if (!access.gate) return value;
     return where(access.gate, value, constant_bits(arena_, value.dtype(), 0));
+  }
+
+  // One element of a value: of memory where it is stored.
+  UOp element_of(UOp base, const IndexList& own, UOp flat) {
+    const UOp below = lowered_.get(base);
+    if (!below) throw InternalError("used before it is lowered:\n" + neighbourhood(base));
+    const bool is_memory = below.is(Op::BUFFER) || below.is(Op::BUFFERIZE) ||
+                           (below.is(Op::AFTER) && !is_register(below));
+    if (!is_memory) return below;
+    IndexList at = below.is(Op::BUFFERIZE) ? outer_loops(base) : IndexList();
+    at.insert(at.end(), own.begin(), own.end());
+    return element(below, base, at, flat);
   }
 
   static std::vector<UOp> with_first(UOp first, const IndexList& rest) {
@@ -215,10 +323,11 @@ class Transform {
       if (is_movement(Op(i))) table[i] = &Transform::skip;
     }
     table[size_t(Op::DETACH)] = &Transform::skip;
-    for (Op op : {Op::BUFFER, Op::DEVICE, Op::CONST, Op::VARIABLE, Op::BIND, Op::RANGE,
-                  Op::DEFINE_REG, Op::INDEX}) {
+    for (Op op :
+         {Op::BUFFER, Op::DEVICE, Op::CONST, Op::VARIABLE, Op::BIND, Op::RANGE, Op::DEFINE_REG}) {
       table[size_t(op)] = &Transform::keep;
     }
+    table[size_t(Op::INDEX)] = &Transform::lower_gather;
     table[size_t(Op::IOTA)] = &Transform::lower_iota;
     table[size_t(Op::REDUCE_AXIS)] = &Transform::lower_reduce;
     table[size_t(Op::CONTIGUOUS)] = &Transform::lower_contiguous;

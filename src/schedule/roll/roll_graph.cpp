@@ -61,7 +61,8 @@ class Roller {
     const std::span<const UOp> effects = after.srcs().subspan(1);
     const auto step = [&](size_t i) { return Step{effects[i].src(0), effects[i].src(1)}; };
     const auto is_plain = [&](size_t i) {
-      return effects[i].is(Op::STORE) && effects[i].src_count() == 2;
+      return effects[i].is(Op::STORE) && effects[i].src_count() == 2 && !effects[i].accumulates() &&
+             !effects[i].src(0).is(Op::INDEX);
     };
     std::vector<UOp> srcs{after.src(0)};
     for (size_t i = 0; i < effects.size();) {

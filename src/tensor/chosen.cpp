@@ -1,0 +1,169 @@
+// Integers to places, places to one index, and reads and writes by it.
+#include "tensor/chosen.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/ref.h"
+#include "engine/foreign_memory.h"
+#include "ir/bounds.h"
+#include "ir/dtype.h"
+#include "ir/op.h"
+#include "runtime/array_bytes.h"
+#include "runtime/device.h"
+#include "tensor/operand.h"
+#include "value/movement.h"
+#include "value/storage.h"
+#include "value/storage_watch.h"
+#include "value/value.h"
+#include "weft/gradient.h"
+#include "weft/tensor.h"
+#include "weft/view.h"
+
+namespace weft {
+namespace {
+
+constexpr int64_t kMostInt32 = std::numeric_limits<int32_t>::max();
+
+Ref<Value> number(Device& device, DType dtype, int64_t n) {
+  return wrapped_constant(device, dtype, n);
+}
+
+Ref<Value> both(Op op, const Ref<Value>& a, const Ref<Value>& b) {
+  const Sizes shape(a->shape().empty() ? b->shape() : a->shape());
+  return apply(op, yields_bool(op) ? dtypes::bool_ : a->dtype(), shape, a, b);
+}
+
+bool is_at_hand(const Tensor& x) {
+  return storage_watch() == nullptr && device_of(x).has_host_memory() && x.is_realized();
+}
+
+void check_values(std::string_view what, const Tensor& index, int64_t axis, int64_t size) {
+  const bool is_unsigned = !index.dtype().is_signed();
+  const DType type = index.dtype();
+  for (const uint64_t bits : bits_of_bytes(type, index.bytes())) {
+    const auto i = int64_t(bits);
+    const bool is_below = is_unsigned ? i < 0 : i < -size;  // unsigned ones past 63 bits wrapped
+    if (!is_below && i < size) continue;
+    const std::string text = is_unsigned ? fmt::format("{}", uint64_t(i)) : fmt::format("{}", i);
+    throw IndexError(
+        fmt::format("[{}] {} is out of bounds of axis {} with size {}", what, text, axis, size));
+  }
+}
+
+// The same index; where one of `valid` does not hold, what is computed from it fails.
+Ref<Value> guarded(Ref<Value> index, const Ref<Value>& valid, int64_t axis, int64_t size) {
+  Device& device = index->device();
+  const Sizes shape(index->shape());
+  Ref<Value> check = apply(Op::NOT, dtypes::bool_, shape, valid);
+  Sizes over{int64_t(Op::OR)}, ones(shape.size(), 1);
+  for (size_t i = 0; i < shape.size(); i++) over.push_back(int64_t(i));
+  if (!shape.empty()) {
+    check = reshaped(Value::make(Op::REDUCE_AXIS, dtypes::bool_, device, ones, over, check), {});
+  }
+  const DType dtype = index->dtype();
+  return Value::make(Op::DETACH, dtype, device, shape, {axis, size}, std::move(index),
+                     std::move(check));
+}
+
+}  // namespace
+
+Places places_of(std::string_view what, const Tensor& index, int64_t axis, int64_t size) {
+  const DType from = index.dtype();
+  if (!from.is_int()) {
+    throw DTypeError(fmt::format("[{}] an index has dtype {}; allowed are integers and bool", what,
+                                 from.name()));
+  }
+  const bool is_checked = is_at_hand(index);
+  if (is_checked) check_values(what, index, axis, size);
+  const Interval all = bounds_of(from);
+  const bool is_sure = is_checked || index.numel() == 0 ||
+                       (all.lo >= -size && all.hi < size && all.hi != Interval::kHigh);
+  const bool is_wide = from.bits() == 64 || from == dtypes::uint32 || size > kMostInt32;
+  const DType type = is_wide ? dtypes::int64 : dtypes::int32;
+  Device& device = device_of(index);
+  Ref<Value> i = cast_value(read(index), type);
+  const Ref<Value> zero = number(device, type, 0), end = number(device, type, size);
+  if (from.is_signed()) {
+    i = apply(Op::WHERE, type, index.shape(), both(Op::CMPLT, i, zero), both(Op::ADD, i, end), i);
+  }
+  if (is_sure) return {std::move(i)};
+  const Ref<Value> is_below = both(Op::CMPLT, i, zero);
+  const Ref<Value> valid = both(Op::AND, apply(Op::NOT, dtypes::bool_, index.shape(), is_below),
+                                both(Op::CMPLT, i, end));
+  return {guarded(std::move(i), valid, axis, size), valid};
+}
+
+Places counted_places(Device& device, int64_t size, size_t axis, size_t rank) {
+  const DType type = size > kMostInt32 ? dtypes::int64 : dtypes::int32;
+  Sizes shape(rank, 1);
+  shape[axis] = size;
+  return {reshaped(Value::make(Op::IOTA, type, device, {size}), shape)};
+}
+
+Ref<Value> merged_places(std::span<const Places> places, Ints sizes, Ints shape) {
+  if (places.size() == 1) return broadcast(places[0].index, shape);
+  bool is_wide = false;
+  int64_t count = 1;
+  for (size_t k = 0; k < places.size(); k++) {
+    is_wide |= places[k].index->dtype() == dtypes::int64;
+    count *= sizes[k];
+  }
+  const DType type = is_wide || count > kMostInt32 ? dtypes::int64 : dtypes::int32;
+  Device& device = places[0].index->device();
+  Ref<Value> sum, valid;
+  for (size_t k = 0; k < places.size(); k++) {
+    Ref<Value> i = broadcast(cast_value(places[k].index, type), shape);
+    sum = k == 0 ? i : both(Op::ADD, both(Op::MUL, sum, number(device, type, sizes[k])), i);
+    if (!places[k].valid) continue;
+    const Ref<Value> own = broadcast(places[k].valid, shape);
+    valid = valid ? both(Op::AND, valid, own) : own;
+  }
+  // Out of range on one axis is no place of another one.
+  if (!valid) return sum;
+  return apply(Op::WHERE, type, sum->shape(), valid, sum, number(device, type, -1));
+}
+
+Sizes Chosen::shape() const {
+  const Ints all = target.shape();
+  Sizes out(all.subspan(0, size_t(first)));
+  out.append(index->shape());
+  out.append(all.subspan(size_t(past)));
+  return out;
+}
+
+Tensor Chosen::read() const {
+  const Sizes to = shape();
+  checked_numel("index", to);
+  const DType dtype = target.dtype();
+  return tensor_of(Value::make(Op::INDEX, dtype, device_of(target), to, {first, past},
+                               weft::read(target), index));
+}
+
+void Chosen::write(std::string_view what, Ref<Value> value, std::optional<Op> op) const {
+  const Sizes to = shape();
+  check_not_expanded(what, target);
+  Sizes own(value->shape());
+  while (own.size() > to.size() && own[0] == 1) own.erase(0);  // as NumPy does
+  value = reshaped(std::move(value), own);
+  check_broadcasts_to(what, own, to);
+  value = as_operand(cast_value(std::move(value), target.dtype()), to);
+  Storage& storage = *target.storage();
+  keep_bound(storage);
+  const GradMode mode(gradients_are_on() && !target.is_detached());
+  WriteThrough through(storage);
+  storage.write(target.view(), std::move(value), index,
+                {.first = first, .past = past, .op = op.value_or(Op{})});
+  through.finish();
+}
+
+}  // namespace weft

@@ -1,0 +1,62 @@
+// Elements that integers name: indices as Values, reads and writes by them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/ref.h"
+#include "ir/op.h"
+#include "value/value.h"
+#include "weft/tensor.h"
+#include "weft/view.h"
+
+namespace weft {
+
+// Places on an axis: integers from 0 on, in int32 or int64.
+struct Places {
+  Ref<Value> index;
+  Ref<Value> valid{};  // bools, where some may be out of range; none: surely all are in it
+};
+
+// The integers of `index` as places on an axis of this size; negative ones count from the end.
+// Throws DTypeError where they are none, and IndexError where they are in memory and one is out of
+// range. Where they are not computed yet, what is computed from an index out of range fails.
+Places places_of(std::string_view what, const Tensor& index, int64_t axis, int64_t size);
+// 0, 1, ... size - 1 on axis `axis` of as many axes as `rank`, the others of size 1.
+Places counted_places(Device& device, int64_t size, size_t axis, size_t rank);
+
+// One index for several axes of these sizes, in row-major order, of places that broadcast together.
+Ref<Value> merged_places(std::span<const Places> places, Ints sizes, Ints shape);
+
+// Part of a tensor that an index names: axes [first, past) of `target`, as one, by a merged index.
+struct Chosen {
+  Tensor target;
+  int64_t first, past;
+  Ref<Value> index;
+
+  Sizes shape() const;
+  Tensor read() const;
+  // A value that broadcasts to shape(), in any dtype; combined with what is there by an op.
+  void write(std::string_view what, Ref<Value> value, std::optional<Op> op = {}) const;
+};
+
+// a[index] with tensors among the indices (choose.cpp).
+bool has_tensors(Indices index);
+Chosen choose(const Tensor& x, Indices index);
+// a[mask] = value where that does not depend on how many are true: done. The mask is not realised.
+bool write_by_mask(const Tensor& x, Indices index, const Ref<Value>& value);
+
+// The places of what is true, axis by axis. The mask is realised.
+std::vector<std::vector<int64_t>> true_places(const Tensor& mask);
+
+// The view of a basic index (index.cpp).
+View basic_view(const View& from, Indices index);
+
+// Throws ShapeError.
+void check_broadcasts_to(std::string_view what, Ints shape, Ints target);
+void check_not_expanded(std::string_view what, const Tensor& target);
+
+}  // namespace weft
