@@ -102,4 +102,5 @@ into that of the left one.)");
   bind_tensor_protocol(m, tensor);
   bind_dlpack(m, tensor);
   bind_jit(m);
+  bind_recording(m);
 }

@@ -11,12 +11,14 @@
 `counters` says what was run, and `weft.ir` is the compiler's inside.
 """
 
-from weft import dtypes, errors, ir, nn
+from weft import array_api, dtypes, errors, ir, nn
 from weft._core import Tensor, counters, from_dlpack, set_beam
+from weft._check import check
 from weft._grad import enable_grad, no_grad
 from weft._jit import jit
 from weft.errors import IndexError as IndexError  # not in __all__: `import *` must not hide Python's
 from weft.errors import (
+    CheckError,
     CompileError,
     DeviceError,
     DTypeError,
@@ -35,6 +37,7 @@ from weft.errors import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "CheckError",
     "CompileError",
     "DTypeError",
     "DeviceError",
@@ -49,6 +52,8 @@ __all__ = [
     "StateDictError",
     "Tensor",
     "UnsafeFileError",
+    "array_api",
+    "check",
     "counters",
     "dtypes",
     "enable_grad",

@@ -68,6 +68,15 @@ std::mutex& realize_mutex() {
 
 namespace {
 
+thread_local bool is_reference_only = false;
+
+}  // namespace
+
+bool schedules_are_used() { return config().schedule != 0 && !is_reference_only; }
+void set_reference_only(bool is_only) { is_reference_only = is_only; }
+
+namespace {
+
 using Garbage = std::vector<Ref<Value>>;
 
 void fill(Value& value, Ref<Buffer> buffer, Garbage& garbage) {
@@ -239,7 +248,7 @@ class Job {
   }
 
  private:
-  static bool uses_schedule() { return config().schedule != 0; }
+  static bool uses_schedule() { return schedules_are_used(); }
   std::shared_ptr<const Schedule> schedule_of(const Imported& imported) const {
     return weft::schedule_of(imported, *device_);
   }

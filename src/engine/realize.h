@@ -36,6 +36,11 @@ size_t count_kernels_to_realize(std::span<Storage* const> storages);
 // a BUFFER. Nothing runs.
 Graph graph_to_realize(Storage& storage);
 
+// Whether realise schedules and compiles; else the reference evaluator computes everything, on the
+// device's memory: by the configuration, or by a choice of this thread.
+bool schedules_are_used();
+void set_reference_only(bool is_only);
+
 // Held by whoever computes Values and fills them; before the lock of the graph.
 std::mutex& realize_mutex();
 // As realise finds or makes it.
