@@ -15,6 +15,7 @@ from weft import dtypes, errors, ir, nn
 from weft._core import Tensor, counters, from_dlpack, set_beam
 from weft._grad import enable_grad, no_grad
 from weft._jit import jit
+from weft._variable import BoundVariable, Variable
 from weft.errors import IndexError as IndexError  # not in __all__: `import *` must not hide Python's
 from weft.errors import (
     CompileError,
@@ -35,6 +36,7 @@ from weft.errors import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "BoundVariable",
     "CompileError",
     "DTypeError",
     "DeviceError",
@@ -49,6 +51,7 @@ __all__ = [
     "StateDictError",
     "Tensor",
     "UnsafeFileError",
+    "Variable",
     "counters",
     "dtypes",
     "enable_grad",
