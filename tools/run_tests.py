@@ -38,7 +38,11 @@ PYTHON_FUZZ: list[tuple[str, int, int, dict[str, str]]] = [
     ("fuzz_programs", 2, 2_000, {"WEFT_SCHEDULE": "0"}),  # by the evaluator, without schedules
     ("fuzz_programs", 3, 2_000, {"WEFT_DEVICE": "CPU"}),  # compiled
     ("fuzz_jit", 1, 2_000, {}),
+    ("fuzz_gradients", 1, 10_000, {"WEFT_DEVICE": "REF"}),
+    ("fuzz_gradients", 2, 1_000, {"WEFT_DEVICE": "CPU"}),
 ]
+
+NEEDS_TORCH = {"fuzz_gradients"}
 
 # Under a sanitizer a fuzz program runs one case in SANITIZED_SHARE, and weft_tests leaves out the
 # tests that are about size.
@@ -47,7 +51,8 @@ SANITIZED_FILTER = "-*Huge*"
 SANITIZERS = {
     "asan-ubsan": {"ASAN_OPTIONS": "halt_on_error=1:detect_stack_use_after_return=1",
                    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"},
-    "tsan": {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"},
+    "tsan": {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:"
+                             f"suppressions={ROOT / 'tests/tsan.supp'}"},
 }
 
 
@@ -153,6 +158,10 @@ def run_python_fuzz(build: pathlib.Path) -> Count:
         return Count(skipped=1)
     count = Count()
     for name, seed, cases, environment in PYTHON_FUZZ:
+        if name in NEEDS_TORCH and importlib.util.find_spec("torch") is None:
+            say(f"  {name}: torch is not installed")
+            count = count.plus(Count(skipped=1))
+            continue
         title = " ".join([name, str(cases), *(f"{k}={v}" for k, v in environment.items())])
         say(f"  {title} cases")
         ok = call([sys.executable, ROOT / f"tests/fuzz/{name}.py", f"--seed={seed}", f"--count={cases}",

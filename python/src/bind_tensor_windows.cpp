@@ -4,11 +4,14 @@
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string_view.h>
 
 #include "tensor.h"
+#include "weft/error.h"
+#include "weft/options.h"
 #include "weft/tensor.h"
 
 namespace weft::python {
@@ -49,6 +52,26 @@ nb::object max_pool(const Tensor& x, nb::handle kernel_size, nb::handle stride, 
   if (!return_indices) return nb::cast(x.max_pool2d(options));
   const auto [largest, indices] = x.max_pool2d_with_indices(options);
   return nb::make_tuple(largest, indices);
+}
+
+Tensor max_unpool(const Tensor& x, const Tensor& indices, nb::handle kernel_size, nb::handle stride,
+                  nb::handle dilation, nb::handle padding, nb::handle output_size) {
+  const PoolOptions options =
+      pool_options("max_unpool2d", kernel_size, stride, dilation, padding, false);
+  return x.max_unpool2d(indices, options, axes_of(output_size, "max_unpool2d"));
+}
+
+Tensor interpolate(const Tensor& x, nb::handle size, std::string_view mode, bool align_corners) {
+  const std::vector<int64_t> sizes = list_of(size, "interpolate");
+  const auto by = [&](Interpolation i) { return x.interpolate(sizes, i, align_corners); };
+  if (mode == "linear" || mode == "bilinear" || mode == "trilinear") {
+    return by(Interpolation::kLinear);
+  }
+  if (mode == "nearest") return by(Interpolation::kNearest);
+  if (mode == "nearest-exact") return by(Interpolation::kNearestExact);
+  if (mode == "cubic" || mode == "bicubic") return by(Interpolation::kCubic);
+  throw ShapeError(fmt::format(
+      "[interpolate] mode '{}'; there are linear, nearest, nearest-exact and cubic", mode));
 }
 
 std::optional<Tensor> bias_of(nb::handle value, const Tensor& x, std::string_view what) {
@@ -111,6 +134,36 @@ for all sides, one per axis, or two per axis from the last axis on.
 >>> largest, where = x.max_pool2d(return_indices=True)
 >>> where.tolist()
 [[[[5, 7], [13, 15]]]]
+)")
+      .def("max_unpool2d", max_unpool, nb::arg("indices"),
+           nb::arg("kernel_size") = nb::make_tuple(2, 2), nb::arg("stride") = nb::none(),
+           nb::arg("dilation") = 1, nb::arg("padding") = 0, nb::arg("output_size") = nb::none(),
+           nb::sig("def max_unpool2d(self, indices: Tensor, kernel_size: " WEFT_SIZES
+                   " = (2, 2), stride: " WEFT_AXES " = None, dilation: " WEFT_SIZES
+                   " = 1, padding: " WEFT_SIZES " = 0, output_size: " WEFT_AXES
+                   " = None) -> Tensor"),
+           R"(Elements at the places that max_pool2d found them at; all else is 0.
+
+The planes have the sizes at the end of `output_size`, or the smallest that max_pool2d makes as many
+elements of.
+
+>>> largest, where = Tensor([[[[1, 2], [4, 3]]]]).max_pool2d(return_indices=True)
+>>> largest.max_unpool2d(where).tolist()
+[[[[0, 0], [4, 0]]]]
+)")
+      .def(
+          "interpolate", interpolate, nb::arg("size"), nb::arg("mode") = "linear",
+          nb::arg("align_corners") = false,
+          nb::sig("def interpolate(self, size: " WEFT_SIZES
+                  ", mode: str = 'linear', align_corners: bool = False) -> Tensor"),
+          R"(The last axes at other sizes: 'linear', 'nearest', 'nearest-exact' or 'cubic' between elements.
+
+As many axes as `size` has numbers; PyTorch's names for 2 and 3 axes ('bilinear', ...) are taken too.
+
+>>> Tensor([[1.0, 2.0]]).interpolate((4,)).tolist()
+[[1.0, 1.25, 1.75, 2.0]]
+>>> Tensor([[1, 2]]).interpolate((2, 4), mode="nearest").tolist()
+[[1, 1, 2, 2], [1, 1, 2, 2]]
 )");
 }
 

@@ -12,10 +12,11 @@
 """
 
 from weft import array_api, dtypes, errors, ir, nn
-from weft._core import Tensor, counters, from_dlpack, set_beam
 from weft._check import check
+from weft._core import Tensor, counters, from_dlpack, set_beam
 from weft._grad import enable_grad, no_grad
 from weft._jit import jit
+from weft._variable import BoundVariable, Variable
 from weft.errors import IndexError as IndexError  # not in __all__: `import *` must not hide Python's
 from weft.errors import (
     CheckError,
@@ -37,6 +38,7 @@ from weft.errors import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "BoundVariable",
     "CheckError",
     "CompileError",
     "DTypeError",
@@ -52,6 +54,7 @@ __all__ = [
     "StateDictError",
     "Tensor",
     "UnsafeFileError",
+    "Variable",
     "array_api",
     "check",
     "counters",

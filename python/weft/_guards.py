@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from weft._core import Tensor, tensor_identity
+from weft._variable import BoundVariable
 
 MOST_VALUES = 4096  # of one container, or object, with all inside of it
 MISSING = object()
@@ -64,6 +65,8 @@ def _freeze(value: Any, left: list[int], inside: set[int]) -> Any:
     left[0] -= 1
     if kind is float:
         return kind, struct.pack("d", value)  # NaN is itself, and -0.0 is not 0.0
+    if kind is BoundVariable:
+        return kind, value.variable, int(value)
     if kind in PLAIN:
         return kind, repr(value) if kind is complex else value
     if isinstance(value, Tensor):

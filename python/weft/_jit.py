@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from weft._core import JitCapture, Tensor, is_capturing, is_recording
 from weft._guards import PLAIN, Guards, Same, freeze, walk
+from weft._variable import BoundVariable
 from weft.errors import JitError
 
 MOST_CAPTURES = 8
@@ -155,7 +156,7 @@ def _flatten(value: Tree, tensors: list[Tensor]) -> Any:
         return kind, *[(freeze(name), _flatten(part, tensors)) for name, part in value.items()]
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return kind, *[_flatten(part, tensors) for part in value]
-    is_object = hasattr(value, "__dict__") and not isinstance(value, MethodType)
+    is_object = hasattr(value, "__dict__") and not isinstance(value, (MethodType, BoundVariable))
     return Same(value) if is_object else freeze(value)  # what the code reads of an object is guarded
 
 

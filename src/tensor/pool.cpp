@@ -1,7 +1,9 @@
 // Pooling: windows, reduced.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -125,6 +127,38 @@ std::pair<Tensor, Tensor> Tensor::max_pool2d_with_indices(const PoolOptions& opt
   if (dtype().is_float()) is_largest = is_largest.binary(Op::OR, seen.binary(Op::CMPNE, seen));
   const Tensor index = where(is_largest, places, size).min(last_axes(axes.size()));
   return {largest, index};
+}
+
+Tensor Tensor::max_unpool2d(const Tensor& indices, const PoolOptions& options,
+                            const std::optional<std::vector<int64_t>>& output_size) const {
+  const char* const what = "max_unpool2d";
+  check_same_device(what, *this, indices);
+  const WindowAxes axes = axes_of(what, *this, options);
+  if (!std::ranges::equal(shape(), indices.shape())) {
+    throw ShapeError(fmt::format("[{}] indices of {} for {}", what, text_of_shape(indices.shape()),
+                                 text_of_shape(shape())));
+  }
+  const size_t first = view_.rank() - axes.size();
+  Sizes result(shape());
+  int64_t size = 1;
+  for (size_t i = 0; i < axes.size(); i++) {
+    const WindowAxis& axis = axes[i];
+    result[first + i] = (axis.size - 1) * axis.stride - axis.before - axis.after + axis.extent();
+    if (output_size) {
+      if (output_size->size() < axes.size()) {
+        throw ShapeError(fmt::format("[{}] an output size of {} axes for {}", what,
+                                     output_size->size(), axes.size()));
+      }
+      result[first + i] = (*output_size)[output_size->size() - axes.size() + i];
+    }
+    size *= result[first + i];
+  }
+  checked_numel(what, result);
+  const int64_t from = int64_t(first);
+  Sizes flat(shape().subspan(0, first));
+  flat.push_back(size);
+  const Tensor empty = zeros(flat, dtype(), device());
+  return empty.scatter(-1, indices.flatten(from), flatten(from)).reshape(result);
 }
 
 }  // namespace weft

@@ -79,8 +79,10 @@ FORMULAS = (
     ("ij->ji", ((3, 4),)), ("ba", ((3, 4),)), ("...ij,...jk->...ik", ((2, 3, 4), (2, 4, 5))),
     ("...ij,...jk->...ik", ((6, 2, 3, 4), (2, 4, 5))), ("b...i,ji->b...j", ((2, 3, 5, 4), (6, 4))),
     ("ij,jk,kl->il", ((2, 3), (3, 4), (4, 5))), ("i,j->ij", ((2,), (3,))), ("iij,jk->ik", ((3, 3, 4), (4, 2))),
-    ("ij,kl->", ((2, 3), (4, 5))), ("i...->...", ((2, 3, 4),)), ("iji->j", ((2, 3, 2),)), ("abc,bd->acd", ((2, 3, 4), (3, 5))),
-    ("ij,ij->ij", ((3, 4), (3, 4))), (" i j , j -> i ", ((3, 4), (4,))), ("iijj->ij", ((2, 2, 3, 3),)), (",i->i", ((), (3,))),
+    ("ij,kl->", ((2, 3), (4, 5))), ("i...->...", ((2, 3, 4),)), ("iji->j", ((2, 3, 2),)),
+    ("abc,bd->acd", ((2, 3, 4), (3, 5))),
+    ("ij,ij->ij", ((3, 4), (3, 4))), (" i j , j -> i ", ((3, 4), (4,))), ("iijj->ij", ((2, 2, 3, 3),)),
+    (",i->i", ((), (3,))),
 )
 
 PRODUCTS = [
@@ -111,7 +113,8 @@ ATTENTION = [
        (((2, 3, 5, 4), (2, 3, 6, 4), (2, 3, 6, 4), (5, 6)),), tolerance=SUMS),
     op("attention_mask", lambda q, k, v, m: q.scaled_dot_product_attention(k, v, m.tril() > 0),
        lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, m.tril() > 0),
-       (((2, 3, 5, 4), (2, 3, 6, 4), (2, 3, 6, 4), (5, 6)),), tolerance=SUMS, domain=((-3, 3), (-3, 3), (-3, 3), (-1, 1))),
+       (((2, 3, 5, 4), (2, 3, 6, 4), (2, 3, 6, 4), (5, 6)),), tolerance=SUMS,
+       domain=((-3, 3), (-3, 3), (-3, 3), (-1, 1))),
 ]
 
 # ----------------------------------------------------------------------------------------- windows
@@ -119,7 +122,8 @@ ATTENTION = [
 POOLS: tuple[dict[str, Any], ...] = (
     {"kernel_size": 2}, {"kernel_size": 3, "stride": 2, "padding": 1},
     {"kernel_size": (3, 2), "stride": (2, 3), "padding": (1, 1), "ceil_mode": True},
-    {"kernel_size": 3, "stride": 2, "ceil_mode": True}, {"kernel_size": 2, "stride": 3, "padding": 1, "ceil_mode": True},
+    {"kernel_size": 3, "stride": 2, "ceil_mode": True},
+    {"kernel_size": 2, "stride": 3, "padding": 1, "ceil_mode": True},
 )
 
 
@@ -143,9 +147,12 @@ WINDOWS = [
     *[pool("max_pool2d", options, distinct=True) for options in POOLS],
     *[pool("max_pool2d", {**options, "return_indices": True}, distinct=True, grad=False) for options in POOLS],
     pool("max_pool2d", {"kernel_size": 2, "stride": 1, "dilation": 2}, distinct=True),
-    op("max_pool_1d", lambda x: x.max_pool2d((3,), 2), lambda x: F.max_pool1d(x, 3, 2), ((2, 3, 8), (2, 5)), distinct=True),
-    op("avg_pool_3d", lambda x: x.avg_pool2d((2, 3, 2), 1), lambda x: F.avg_pool3d(x, (2, 3, 2), 1), ((1, 2, 4, 4, 3),)),
-    op("max_pool_ints", lambda x: x.max_pool2d(2, padding=1), lambda x: F.max_pool2d(x.double(), 2, padding=1).to(x.dtype),
+    op("max_pool_1d", lambda x: x.max_pool2d((3,), 2), lambda x: F.max_pool1d(x, 3, 2), ((2, 3, 8), (2, 5)),
+       distinct=True),
+    op("avg_pool_3d", lambda x: x.avg_pool2d((2, 3, 2), 1), lambda x: F.avg_pool3d(x, (2, 3, 2), 1),
+       ((1, 2, 4, 4, 3),)),
+    op("max_pool_ints", lambda x: x.max_pool2d(2, padding=1),
+       lambda x: F.max_pool2d(x.double(), 2, padding=1).to(x.dtype),
        ((1, 2, 4, 3),), dtypes=("int32", "uint8"), grad=False),
     conv("conv2d", (IMAGE, (6, 4, 3, 3), (6,)), F.conv2d, padding=1),
     conv("conv2d", (NOTHING, (6, 4, 3, 3), (6,)), F.conv2d, groups=1),
@@ -155,7 +162,8 @@ WINDOWS = [
     conv("conv2d", (IMAGE, (3, 4, 1, 1)), F.conv2d),
     conv("conv2d", ((2, 4, 9), (3, 4, 3), (3,)), F.conv1d, padding=2, stride=2),
     conv("conv2d", ((1, 2, 4, 3, 5), (3, 2, 2, 3, 2)), F.conv3d, padding=1),
-    op("conv_asymmetric", lambda x, w: x.conv2d(w, padding=(1, 2, 0, 1)), lambda x, w: F.conv2d(F.pad(x, (1, 2, 0, 1)), w),
+    op("conv_asymmetric", lambda x, w: x.conv2d(w, padding=(1, 2, 0, 1)),
+       lambda x, w: F.conv2d(F.pad(x, (1, 2, 0, 1)), w),
        ((IMAGE, (2, 4, 3, 3)),), tolerance=(1e-4, 2e-5)),
     conv("conv_transpose2d", (IMAGE, (4, 3, 3, 3), (3,)), F.conv_transpose2d),
     conv("conv_transpose2d", (IMAGE, (4, 3, 3, 2), (3,)), F.conv_transpose2d, stride=2, padding=1, output_padding=1),
@@ -164,9 +172,37 @@ WINDOWS = [
     conv("conv_transpose2d", ((1, 2, 3, 2, 3), (2, 2, 2, 2, 2)), F.conv_transpose3d, stride=2),
 ]
 
+
+
+def interpolation(mode: str, shape: Any, size: Any, align: bool = False) -> Op:
+    axes = len(size)
+    theirs = {"linear": ("linear", "bilinear", "trilinear")[axes - 1], "cubic": "bicubic"}.get(mode, mode)
+    corners = align if mode in ("linear", "cubic") else None
+    return op(f"interpolate:{mode}:{size}:{align}".replace(" ", ""), lambda x: x.interpolate(size, mode, align),
+              lambda x: F.interpolate(x, size, mode=theirs, align_corners=corners), (shape,), tolerance=(1e-4, 2e-5))
+
+
+INTERPOLATIONS = [
+    *[interpolation("linear", (1, 2, 4, 5), size, align) for size in ((8, 10), (3, 7), (4, 5), (1, 1))
+      for align in (False, True)],
+    *[interpolation("cubic", (1, 2, 4, 5), size, align) for size in ((8, 10), (3, 7)) for align in (False, True)],
+    *[interpolation(mode, shape, size) for mode in ("nearest", "nearest-exact")
+      for shape, size in (((2, 3, 7), (5,)), ((1, 2, 4, 5), (9, 10)), ((1, 1, 2, 3, 4), (4, 2, 7)))],
+    interpolation("linear", (2, 3, 7), (11,)), interpolation("linear", (1, 2, 2, 3, 4), (3, 2, 6)),
+]
+
+UNPOOLS = [
+    op(f"max_unpool2d:{stride}:{size}", lambda x, s=stride, size=size: x.max_pool2d(2, s).max_unpool2d(
+        x.max_pool2d(2, s, return_indices=True)[1], 2, s, output_size=size),
+       lambda x, s=stride, size=size: F.max_unpool2d(
+           *F.max_pool2d(x, 2, s, return_indices=True), 2, s, output_size=size),
+       (shape,), distinct=True)
+    for stride, size, shape in ((None, None, (1, 2, 6, 4)), (3, None, (2, 5, 8)), (None, (7, 5), (1, 1, 7, 5)))
+]
+
 DECOMPOSITIONS = [
-    op("qr_r", lambda x: x.qr("reduced")[1], lambda x: reduced_qr(x)[1], ((4, 3), (3, 3), (2, 5, 2), (3, 5)), grad=False,
-       tolerance=(1e-4, 1e-5)),
+    op("qr_r", lambda x: x.qr("reduced")[1], lambda x: reduced_qr(x)[1], ((4, 3), (3, 3), (2, 5, 2), (3, 5)),
+       grad=False, tolerance=(1e-4, 1e-5)),
     op("qr_product", lambda x: x.qr()[0] @ x.qr()[1], lambda x: x * 1, ((4, 3), (2, 3, 3), (1, 4)), grad=True,
        tolerance=(1e-4, 1e-5)),
     op("svd_s", lambda x: x.svd()[1], torch.linalg.svdvals, ((3, 3), (4, 2), (2, 2, 3), (1, 1)), grad=True,
@@ -174,7 +210,8 @@ DECOMPOSITIONS = [
 ]
 
 # In 16 bits, where the default dtypes above are of 32 and 64.
-HALVES = [dataclasses.replace(entry, name=f"{entry.name}:16", dtypes=("float16", "bfloat16"), tolerance=None, grad=False)
+HALVES = [dataclasses.replace(entry, name=f"{entry.name}:16", dtypes=("float16", "bfloat16"), tolerance=None,
+                              grad=False)
           for entry in [PRODUCTS[0], *PRODUCTS[-3:], *ATTENTION[:3], WINDOWS[1], WINDOWS[11], *WINDOWS[-11:-8]]]
 
-OPS = [*ARRANGEMENTS, *PRODUCTS, *ATTENTION, *WINDOWS, *DECOMPOSITIONS, *HALVES]
+OPS = [*ARRANGEMENTS, *PRODUCTS, *ATTENTION, *WINDOWS, *INTERPOLATIONS, *UNPOOLS, *DECOMPOSITIONS, *HALVES]

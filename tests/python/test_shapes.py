@@ -36,6 +36,14 @@ def test_linspace(start, stop, steps, dtype):
     np.testing.assert_allclose(Tensor.linspace(start, stop, steps, dtype=dtype).numpy(), theirs, 1e-6)
 
 
+def test_unpool_to_a_size():
+    x = Tensor.arange(25).reshape(1, 1, 5, 5)
+    largest, indices = x.max_pool2d(return_indices=True)
+    whole = largest.max_unpool2d(indices, output_size=(1, 1, 5, 5))
+    assert whole.shape == x.shape and whole.sum().item() == largest.sum().item()
+    assert x.interpolate((2, 2), "nearest").tolist() == [[[[0, 2], [10, 12]]]]
+
+
 def test_eye():
     for n, m in [(3, None), (2, 4), (4, 2), (0, 3), (1, 1)]:
         np.testing.assert_array_equal(Tensor.eye(n, m).numpy(), np.eye(n, m, dtype=np.float32))
@@ -114,7 +122,7 @@ def on_cpu(*shape):
     (lambda: on_cpu(2, 4, 8, 8).avg_pool2d(3, 2, padding=1, ceil_mode=True), 1),
     (lambda: on_cpu(2, 4, 8, 8).max_pool2d(3, 2, padding=1), 1),
     (lambda: on_cpu(2, 4, 16, 8).scaled_dot_product_attention(on_cpu(2, 4, 16, 8), on_cpu(2, 4, 16, 8)), 3),
-    (lambda: on_cpu(2, 4, 16, 8).scaled_dot_product_attention(on_cpu(2, 4, 16, 8), on_cpu(2, 4, 16, 8), is_causal=True), 3),
+    (lambda: on_cpu(4, 16, 8).scaled_dot_product_attention(on_cpu(4, 16, 8), on_cpu(4, 16, 8), is_causal=True), 3),
     (lambda: Tensor.einsum("ij,jk->ki", on_cpu(4, 5), on_cpu(5, 6)), 1),
     (lambda: on_cpu(6, 6).tril() + 1, 1),
     (lambda: on_cpu(6, 6).qr()[1], 30),
@@ -178,6 +186,10 @@ IMAGE = Tensor.ones(1, 2, 4, 4)
     (lambda: IMAGE.conv2d(Tensor.ones(3, 2, 2, 2), stride=(1, 1, 1)), r"\[conv2d\] stride of \(1,1,1\); it has 1 or 2"),
     (lambda: IMAGE.conv_transpose2d(Tensor.ones(2, 2, 2, 2), output_padding=1), r"output_padding 1"),
     (lambda: IMAGE.max_pool2d(5), r"\[max_pool2d\] a kernel that reaches"),
+    (lambda: IMAGE.max_pool2d().max_unpool2d(IMAGE), r"\[max_unpool2d\] indices of \(1,2,4,4\) for \(1,2,2,2\)"),
+    (lambda: IMAGE.interpolate((0, 2)), r"\[interpolate\] .* at least 1"),
+    (lambda: IMAGE.interpolate((2,), mode="area"), r"\[interpolate\] mode 'area'"),
+    (lambda: X.interpolate((1, 2, 3)), r"\[interpolate\] \(2,3\) to sizes \(1,2,3\)"),
     (lambda: X.scaled_dot_product_attention(X, Tensor.ones(4, 3)), r"\[scaled_dot_product_attention\]"),
     (lambda: X.scaled_dot_product_attention(X, X, attn_mask=X, is_causal=True), r"not both"),
     (lambda: X.replace(X.T), r"\[replace\] shapes \(2,3\) and \(3,2\) differ"),
