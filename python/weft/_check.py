@@ -45,7 +45,8 @@ def check(function: Callable[..., Result], *args: Any, rtol: float | None = None
     >>> check(step, Tensor([3.0, 4.0])).item(), total.tolist()
     (36.0, [4.0, 6.0])
     """
-    return _Check(function, args, kwargs, rtol, atol).run()
+    result: Result = _Check(function, args, kwargs, rtol, atol).run()
+    return result
 
 
 class _Run:

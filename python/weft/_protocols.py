@@ -68,7 +68,8 @@ _memories: WeakValueDictionary[Any, _Memory] = WeakValueDictionary()
 
 def _parts(whole: Tensor, protocol: int) -> tuple[Any, ...]:
     flat = whole.detach().numpy().reshape(-1).view(np.uint8)
-    return pickle.PickleBuffer(flat) if protocol >= 5 else flat.tobytes(), whole.dtype.name, whole.device
+    data = pickle.PickleBuffer(flat.data) if protocol >= 5 else flat.tobytes()
+    return data, whole.dtype.name, whole.device
 
 
 def _memory(data: Any, dtype: str, device: str) -> Tensor:
@@ -85,7 +86,7 @@ def reduce(tensor: Tensor, protocol: int) -> tuple[Callable[..., Tensor], tuple[
     else:
         whole = _memories.get(address) or _Memory(whole_memory(tensor))
         _memories[address] = whole
-    return _tensor, (whole, dtype.name, shape, strides, offset, int(tie))
+    return _tensor, (whole, tensor.dtype.name, shape, strides, offset, int(tie))
 
 
 def _tensor(whole: Tensor, dtype: str, shape: Any, strides: Any, offset: int, tie: int) -> Tensor:
