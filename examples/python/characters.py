@@ -18,7 +18,8 @@ LENGTH = 16  # characters that it sees
 class Block:
     def __init__(self, size: int, heads: int) -> None:
         self.first_norm, self.attention = nn.LayerNorm(size), nn.MultiHeadAttention(size, heads)
-        self.second_norm, self.wide, self.narrow = nn.LayerNorm(size), nn.Linear(size, 4 * size), nn.Linear(4 * size, size)
+        self.second_norm = nn.LayerNorm(size)
+        self.wide, self.narrow = nn.Linear(size, 4 * size), nn.Linear(4 * size, size)
 
     def __call__(self, x: Tensor) -> Tensor:
         x = x + self.attention(self.first_norm(x), is_causal=True)

@@ -61,7 +61,8 @@ int64_t length(const Tensor& t) {
 }  // namespace
 
 TensorClass bind_tensor(nb::module_& m) {
-  TensorClass c(m, "Tensor", nb::sig("class Tensor(_TensorCasts)"), kDoc);
+  TensorClass c(m, "Tensor", nb::sig("class Tensor(_TensorCasts)"), kDoc,
+                nb::type_slots(tensor_slots()));
   c.def(
        "__init__",
        [](Tensor* self, nb::handle data, nb::handle dtype, const std::optional<std::string>& device,

@@ -90,7 +90,18 @@ nb::object realize_all(nb::handle self, const nb::args& others, bool) {
 
 std::vector<ScheduledKernel> schedule_all(nb::handle self, const nb::args& others) {
   const std::vector<Tensor*> tensors = tensors_of("schedule", self, others);
-  return Tensor::schedule(std::vector<const Tensor*>(tensors.begin(), tensors.end()));
+  std::vector<Tensor> copies;
+  for (const Tensor* t : tensors) copies.push_back(t->snapshot());
+  std::vector<const Tensor*> pointers;
+  for (const Tensor& t : copies) pointers.push_back(&t);
+  const nb::gil_scoped_release release;
+  return Tensor::schedule(pointers);
+}
+
+size_t kernel_count(const Tensor& x) {
+  const Tensor mine = x.snapshot();
+  const nb::gil_scoped_release release;
+  return mine.kernel_count();
 }
 
 void bind_scheduled_kernel(nb::module_& m) {
@@ -115,6 +126,7 @@ std::string repr(const Tensor& x) {
   if (x.numel() <= kMostShown) {
     text += fmt::format(", values={}", nb::cast<std::string>(nb::repr(list_of(x))));
   }
+  if (x.requires_grad()) text += ", requires_grad=True";
   return text + ")";
 }
 
@@ -237,8 +249,8 @@ goes to other memory while the array lives.
            "The values as nested lists; of a tensor without axes, the number.")
       .def(
           "__array__",
-          [](const Tensor& x, nb::handle dtype, nb::handle) {
-            return arrays().attr("array_as")(array_of(x), dtype);
+          [](const Tensor& x, nb::handle dtype, nb::handle copy) {
+            return arrays().attr("array_as")(array_of(x), dtype, copy);
           },
           nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
           nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
@@ -251,7 +263,7 @@ goes to other memory while the array lives.
 >>> (a + 1).schedule()
 [ScheduledKernel(name='e_2', buffers=2, bytes=16, flops=2)]
 )")
-      .def("kernel_count", &Tensor::kernel_count,
+      .def("kernel_count", kernel_count,
            R"(The kernels that realize() would run now; nothing runs.
 
 >>> a = Tensor([1, 2]) + 1

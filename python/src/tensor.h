@@ -94,6 +94,8 @@ void bind_tensor_gradient(nb::module_& m, TensorClass& c);
 void bind_tensor_index(TensorClass& c);
 void bind_tensor_scatter(TensorClass& c);
 void bind_tensor_values(nb::module_& m, TensorClass& c);
+void bind_tensor_protocol(nb::module_& m, TensorClass& c);
+PyType_Slot* tensor_slots();  // of the buffer protocol, for bind_tensor
 void bind_tensor_shapes(TensorClass& c);
 void bind_tensor_random(TensorClass& c);
 void bind_tensor_products(TensorClass& c);

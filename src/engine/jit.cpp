@@ -15,7 +15,6 @@
 
 #include <fmt/format.h>
 
-#include "base/config.h"
 #include "base/error.h"
 #include "base/ref.h"
 #include "engine/foreign_memory.h"
@@ -113,7 +112,7 @@ void refuse_kept_inputs(JitWatch& watch, const std::function<void()>& before_giv
 
 JitCapture::Result JitCapture::run(std::span<const Tensor> inputs, const Function& function,
                                    const std::function<void()>& before_giving_up) {
-  if (is_capturing() || config().schedule == 0) {
+  if (is_capturing() || !schedules_are_used()) {
     Result result{.capture = {}, .outputs = function(inputs)};
     if (!is_capturing()) realize_all(result.outputs);
     return result;

@@ -24,9 +24,13 @@
 #include "engine/index_checks.h"
 #include "engine/prepare_schedule.h"
 #include "engine/run_schedule.h"
+#include "ir/arena.h"
+#include "ir/build.h"
+#include "ir/dim.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/print.h"
+#include "ir/walk.h"
 #include "runtime/buffer.h"
 #include "runtime/debug.h"
 #include "runtime/device.h"
@@ -61,6 +65,15 @@ std::mutex& realize_mutex() {
   }();
   return mutex;
 }
+
+namespace {
+
+thread_local bool is_reference_only = false;
+
+}  // namespace
+
+bool schedules_are_used() { return config().schedule != 0 && !is_reference_only; }
+void set_reference_only(bool is_only) { is_reference_only = is_only; }
 
 namespace {
 
@@ -208,6 +221,14 @@ class Job {
                            : describe_reference(imported);
   }
 
+  // The node of the only root; none where it is in memory.
+  std::optional<Graph> graph() {
+    if (!closure_) return {};
+    const Imported imported = import_values(*closure_);
+    const auto at = std::find(imported.outputs.begin(), imported.outputs.end(), roots_[0].get());
+    return Graph{imported.arena, imported.sink.src(size_t(at - imported.outputs.begin()))};
+  }
+
   void run() {
     if (!closure_) return;
     Imported imported = import_values(*closure_);
@@ -227,7 +248,7 @@ class Job {
   }
 
  private:
-  static bool uses_schedule() { return config().schedule != 0; }
+  static bool uses_schedule() { return schedules_are_used(); }
   std::shared_ptr<const Schedule> schedule_of(const Imported& imported) const {
     return weft::schedule_of(imported, *device_);
   }
@@ -368,6 +389,18 @@ void realize(std::span<Storage* const> storages) {
     if (copies.empty()) return;
     run_copies(std::move(copies));
   }
+}
+
+Graph graph_to_realize(Storage& storage) {
+  const std::lock_guard lock(realize_mutex());
+  Storage* const one[] = {&storage};
+  if (std::optional<Graph> graph = Job(one).graph()) return *graph;
+  auto arena = std::make_shared<Arena>();
+  const Ref<Value> version = storage.version();
+  const UOp memory =
+      buffer(*arena, version->dtype(), version->numel(), version->device().name(), 0);
+  const std::vector<Dim> sizes(version->shape().begin(), version->shape().end());
+  return {arena, reshape(memory, sizes)};
 }
 
 std::vector<ScheduledKernel> kernels_to_realize(std::span<Storage* const> storages) {

@@ -71,7 +71,8 @@ LAYERS = [
     Layer("InstanceNorm", lambda: nn.InstanceNorm(4), lambda: t.InstanceNorm2d(4, affine=True), ((2, 4, 3, 3),)),
     Layer("RMSNorm", lambda: nn.RMSNorm(6), lambda: t.RMSNorm(6, eps=1e-6), ((2, 3, 6),)),
     Layer("LSTMCell", lambda: nn.LSTMCell(3, 4), lambda: t.LSTMCell(3, 4), ((2, 3),)),
-    Layer("LSTMCell without bias", lambda: nn.LSTMCell(3, 4, bias=False), lambda: t.LSTMCell(3, 4, bias=False), ((2, 3),)),
+    Layer("LSTMCell without bias", lambda: nn.LSTMCell(3, 4, bias=False), lambda: t.LSTMCell(3, 4, bias=False),
+          ((2, 3),)),
     Layer("GRUCell", lambda: nn.GRUCell(3, 4), lambda: t.GRUCell(3, 4), ((2, 3), (2, 4))),
     Layer("GRUCell at the start", lambda: nn.GRUCell(3, 4, bias=False), lambda: t.GRUCell(3, 4, bias=False), ((2, 3),)),
     Layer("MultiHeadAttention", lambda: nn.MultiHeadAttention(8, 2), lambda: attention(8, 2), ((2, 5, 8),)),
@@ -157,6 +158,8 @@ def test_embedding() -> None:
     close(mine.weight.grad, theirs.weight.grad)
     with pytest.raises(weft.DTypeError, match="integers are needed"):
         mine(Tensor([1.0]))
+    with pytest.raises(weft.IndexError, match="7 is out of bounds"):
+        mine(Tensor([7])).realize()
 
 
 def test_attention_masks() -> None:
@@ -210,12 +213,12 @@ def test_which_tensors_are_trained() -> None:
     layer = nn.BatchNorm(3)
     assert {n: tensor.requires_grad for n, tensor in get_state_dict(layer).items()} == {
         "weight": True, "bias": True, "running_mean": False, "running_var": False, "num_batches_tracked": False}
-    assert all(tensor.requires_grad for tensor in get_parameters([nn.Linear(1, 2), nn.Conv2d(1, 1, 1), nn.LSTMCell(1, 1),
-                                                                  nn.Embedding(2, 2), nn.RMSNorm(1)]))
+    layers = [nn.Linear(1, 2), nn.Conv2d(1, 1, 1), nn.LSTMCell(1, 1), nn.Embedding(2, 2), nn.RMSNorm(1)]
+    assert all(tensor.requires_grad for tensor in get_parameters(layers))
 
 
 WRONG = [
-    (lambda: nn.LayerNorm(3)(Tensor.ones(2, 4)), weft.ShapeError, r"\[LayerNorm\] shape \(2, 4\); the last axes must be"),
+    (lambda: nn.LayerNorm(3)(Tensor.ones(2, 4)), weft.ShapeError, r"\[LayerNorm\] shape \(2, 4\); the last axes"),
     (lambda: nn.GroupNorm(2, 3), weft.ShapeError, r"\[GroupNorm\] 3 channels do not divide into 2 groups"),
     (lambda: nn.GroupNorm(1, 3)(Tensor.ones(2, 4)), weft.ShapeError, r"\[GroupNorm\] shape \(2, 4\); 3 channels"),
     (lambda: nn.Conv2d(3, 4, 1, groups=2), weft.ShapeError, r"\[Conv2d\] 3 channels to 4 do not divide"),

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("WEFT_BUILD", ROOT / "build/release"))
-PROGRAMS = [program for name in ("versions", "jit", "nn")
+PROGRAMS = [program for name in ("versions", "jit", "nn", "tensor")
             for program in re.findall(r"```python\n(.*?)```", (ROOT / f"docs/{name}.md").read_text(), re.DOTALL)]
 
 

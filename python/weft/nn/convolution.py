@@ -44,8 +44,8 @@ class Conv2d:
         if padding == "valid":
             return 0
         if padding != "same" or not (self.stride == 1 or set(_per_axis(self.stride, 1)) == {1}):
-            raise ValueError(f"[{type(self).__name__}] padding {padding!r} of stride {self.stride}; 'same' of stride 1, "
-                             f"'valid' and numbers are allowed")
+            raise ValueError(f"[{type(self).__name__}] padding {padding!r} of stride {self.stride}; "
+                             f"'same' of stride 1, 'valid' and numbers are allowed")
         totals = [d * (k - 1) for d, k in zip(_per_axis(self.dilation, len(self.kernel_size)), self.kernel_size)]
         return tuple(size for total in reversed(totals) for size in (total // 2, total - total // 2))
 

@@ -45,8 +45,7 @@ class Embedding:
     def __call__(self, idx: Tensor) -> Tensor:
         if not idx.dtype.is_int:
             raise DTypeError(f"[Embedding] indices of {idx.dtype.name}; integers are needed")
-        rows = Tensor.arange(self.vocab_sz, device=idx.device)
-        return (idx.unsqueeze(-1) == rows).cast(self.weight.dtype) @ self.weight
+        return self.weight[idx]
 
 
 class Dropout:
