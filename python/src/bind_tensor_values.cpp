@@ -88,14 +88,30 @@ nb::object realize_all(nb::handle self, const nb::args& others, bool) {
   return nb::borrow(self);
 }
 
+// Handles to look at while other threads run.
+class Snapshots {
+ public:
+  Snapshots(const char* method, nb::handle self, const nb::args& others) {
+    for (const Tensor* t : tensors_of(method, self, others)) copies_.push_back(t->snapshot());
+    for (const Tensor& t : copies_) pointers_.push_back(&t);
+  }
+  std::span<const Tensor* const> tensors() const { return pointers_; }
+
+ private:
+  std::vector<Tensor> copies_;
+  std::vector<const Tensor*> pointers_;
+};
+
 std::vector<ScheduledKernel> schedule_all(nb::handle self, const nb::args& others) {
-  const std::vector<Tensor*> tensors = tensors_of("schedule", self, others);
-  return Tensor::schedule(std::vector<const Tensor*>(tensors.begin(), tensors.end()));
+  const Snapshots snapshots("schedule", self, others);
+  const nb::gil_scoped_release release;
+  return Tensor::schedule(snapshots.tensors());
 }
 
-size_t count_all(nb::handle self, const nb::args& others) {
-  const std::vector<Tensor*> tensors = tensors_of("kernel_count", self, others);
-  return Tensor::kernel_count(std::vector<const Tensor*>(tensors.begin(), tensors.end()));
+size_t kernel_count_all(nb::handle self, const nb::args& others) {
+  const Snapshots snapshots("kernel_count", self, others);
+  const nb::gil_scoped_release release;
+  return Tensor::kernel_count(snapshots.tensors());
 }
 
 void bind_scheduled_kernel(nb::module_& m) {
@@ -120,6 +136,7 @@ std::string repr(const Tensor& x) {
   if (x.numel() <= kMostShown) {
     text += fmt::format(", values={}", nb::cast<std::string>(nb::repr(list_of(x))));
   }
+  if (x.requires_grad()) text += ", requires_grad=True";
   return text + ")";
 }
 
@@ -242,8 +259,8 @@ goes to other memory while the array lives.
            "The values as nested lists; of a tensor without axes, the number.")
       .def(
           "__array__",
-          [](const Tensor& x, nb::handle dtype, nb::handle) {
-            return arrays().attr("array_as")(array_of(x), dtype);
+          [](const Tensor& x, nb::handle dtype, nb::handle copy) {
+            return arrays().attr("array_as")(array_of(x), dtype, copy);
           },
           nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
           nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
@@ -256,7 +273,7 @@ goes to other memory while the array lives.
 >>> (a + 1).schedule()
 [ScheduledKernel(name='e_2', buffers=2, bytes=16, flops=2)]
 )")
-      .def("kernel_count", count_all, nb::arg("lst"),
+      .def("kernel_count", kernel_count_all, nb::arg("lst"),
            nb::sig("def kernel_count(self, *lst: Tensor) -> int"),
            R"(The kernels that realize(*lst) would run now; nothing runs.
 

@@ -77,5 +77,6 @@ void bind_evaluate(nb::module_& m, UOpClass& c);
 void bind_schedule(nb::module_& m);
 void bind_codegen(nb::module_& m);
 void bind_jit(nb::module_& m);
+void bind_recording(nb::module_& m);
 
 }  // namespace weft::python

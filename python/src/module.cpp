@@ -99,6 +99,8 @@ into that of the left one.)");
   bind_tensor_windows(tensor);
   bind_tensor_gradient(m, tensor);
   bind_tensor_values(m, tensor);
+  bind_tensor_protocol(m, tensor);
   bind_dlpack(m, tensor);
   bind_jit(m);
+  bind_recording(m);
 }

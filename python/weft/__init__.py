@@ -11,13 +11,15 @@
 `counters` says what was run, and `weft.ir` is the compiler's inside.
 """
 
-from weft import dtypes, errors, ir, nn
+from weft import array_api, dtypes, errors, ir, nn
+from weft._check import check
 from weft._core import Tensor, counters, from_dlpack, set_beam
 from weft._grad import enable_grad, no_grad
 from weft._jit import jit
 from weft._variable import BoundVariable, Variable
 from weft.errors import IndexError as IndexError  # not in __all__: `import *` must not hide Python's
 from weft.errors import (
+    CheckError,
     CompileError,
     DeviceError,
     DTypeError,
@@ -37,6 +39,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BoundVariable",
+    "CheckError",
     "CompileError",
     "DTypeError",
     "DeviceError",
@@ -52,6 +55,8 @@ __all__ = [
     "Tensor",
     "UnsafeFileError",
     "Variable",
+    "array_api",
+    "check",
     "counters",
     "dtypes",
     "enable_grad",

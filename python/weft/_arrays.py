@@ -95,9 +95,12 @@ def array_of_bytes(flat: Array, dtype: DType, shape: tuple[int, ...], offset: in
     return array
 
 
-def array_as(array: Array, dtype: Any) -> Array:
+def array_as(array: Array, dtype: Any, copy: bool | None) -> Array:
     """Tensor.__array__."""
-    return array if dtype is None else array.astype(dtype, copy=False)
+    wanted = array.dtype if dtype is None else np.dtype(dtype)
+    if copy is False and wanted != array.dtype:
+        raise ValueError(f"[array] {array.dtype} becomes {wanted} in a copy alone, which copy=False forbids")
+    return array.astype(wanted, copy=bool(copy))
 
 
 def evaluate(root: UOp, buffers: dict[int, Array] | None, variables: Mapping[str, int] | None) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any, Generic, TypeVar, cast
 
-from weft._core import JitCapture, Tensor, is_capturing
+from weft._core import JitCapture, Tensor, is_capturing, is_recording
 from weft._guards import PLAIN, Guards, Same, freeze, walk
 from weft._variable import BoundVariable
 from weft.errors import JitError
@@ -65,7 +65,7 @@ class jit(Generic[Result]):
         self._seen: dict[Any, Guards] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Result:
-        if is_capturing():  # it becomes a part of the function that calls it
+        if is_capturing() or is_recording():  # it becomes a part of the function that calls it
             return self.function(*args, **kwargs)
         tensors: list[Tensor] = []
         key = _flatten((args, kwargs), tensors)

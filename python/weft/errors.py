@@ -37,6 +37,10 @@ class JitError(Error, RuntimeError):
     """A function that cannot be captured, or whose capture would not give what the function gives."""
 
 
+class CheckError(Error, AssertionError):
+    """A function does not give what the reference gives: weft.check."""
+
+
 class ParseError(Error, ValueError):
     """A text is no graph."""
 

@@ -20,6 +20,7 @@
 #include "ir/dtype.h"
 #include "runtime/buffer.h"
 #include "runtime/device.h"
+#include "value/operation_watch.h"
 #include "value/storage.h"
 #include "value/storage_watch.h"
 #include "value/value.h"
@@ -104,6 +105,7 @@ ForeignPlace import_foreign(Device& device, DType dtype, void* first, int64_t co
 }
 
 WriteThrough::WriteThrough(Storage& storage) : storage_(storage) {
+  if (OperationWatch* watch = operation_watch()) watch->will_write(storage);
   const std::lock_guard lock(graph_mutex());
   const Ref<Value>& version = storage.version_locked();
   const bool is_there = version->is_filled() && version->failure() == nullptr;
@@ -112,6 +114,7 @@ WriteThrough::WriteThrough(Storage& storage) : storage_(storage) {
 
 void WriteThrough::finish() {
   if (before_ && storage_watch() == nullptr) write_through(storage_, before_);
+  if (OperationWatch* watch = operation_watch()) watch->wrote(storage_);
 }
 
 void write_through(Storage& storage, const Ref<Value>& before) {

@@ -24,9 +24,13 @@
 #include "engine/index_checks.h"
 #include "engine/prepare_schedule.h"
 #include "engine/run_schedule.h"
+#include "ir/arena.h"
+#include "ir/build.h"
+#include "ir/dim.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/print.h"
+#include "ir/walk.h"
 #include "runtime/buffer.h"
 #include "runtime/debug.h"
 #include "runtime/device.h"
@@ -61,6 +65,15 @@ std::mutex& realize_mutex() {
   }();
   return mutex;
 }
+
+namespace {
+
+thread_local bool is_reference_only = false;
+
+}  // namespace
+
+bool schedules_are_used() { return config().schedule != 0 && !is_reference_only; }
+void set_reference_only(bool is_only) { is_reference_only = is_only; }
 
 namespace {
 
@@ -141,7 +154,9 @@ std::vector<ScheduledKernel> describe(const Schedule& schedule, Device& device) 
       const ScheduledBuffer& buffer = schedule.buffers[argument];
       kernel.bytes += uint64_t(buffer.size) * uint64_t(buffer.dtype.item_bytes());
     }
-    kernel.flops = prepared->kernels[call.kernel].flops;
+    std::vector<int64_t> variables;
+    for (const BoundVariable& variable : call.variables) variables.push_back(variable.value);
+    kernel.flops = prepared->kernels[call.kernel].flops.count(variables);
     kernel.source = prepared->kernels[call.kernel].program->source();
     kernels.push_back(std::move(kernel));
   }
@@ -208,6 +223,14 @@ class Job {
                            : describe_reference(imported);
   }
 
+  // The node of the only root; none where it is in memory.
+  std::optional<Graph> graph() {
+    if (!closure_) return {};
+    const Imported imported = import_values(*closure_);
+    const auto at = std::find(imported.outputs.begin(), imported.outputs.end(), roots_[0].get());
+    return Graph{imported.arena, imported.sink.src(size_t(at - imported.outputs.begin()))};
+  }
+
   void run() {
     if (!closure_) return;
     Imported imported = import_values(*closure_);
@@ -227,15 +250,32 @@ class Job {
   }
 
  private:
-  static bool uses_schedule() { return config().schedule != 0; }
+  static bool uses_schedule() { return schedules_are_used(); }
   std::shared_ptr<const Schedule> schedule_of(const Imported& imported) const {
     return weft::schedule_of(imported, *device_);
+  }
+
+  // What was computed with an index out of range has failed. The text of the first that was asked
+  // for; null: none has.
+  const std::string* mark_failures(const Imported& imported, std::span<const Ref<Buffer>> outputs) {
+    const std::string* first = nullptr;
+    for (const IndexCheck& check : index_checks(*closure_)) {
+      const auto at = std::ranges::find(imported.outputs, check.check);
+      const size_t number = size_t(at - imported.outputs.begin());
+      const bool is_new = at != imported.outputs.end();
+      if (!is_set(is_new ? *outputs[number] : *check.check->buffer())) continue;
+      for (Value* value : check.computed) {
+        if (value->failure() == nullptr) value->set_failure(check.text);
+        if (closure_->node_of(*value).roots > 0 && first == nullptr) first = check.text;
+      }
+    }
+    return first;
   }
 
   // What was asked for and has failed: why.
   const std::string* publish(const Imported& imported, std::span<Ref<Buffer>> outputs) {
     const std::lock_guard lock(graph_mutex());
-    const std::string* failure = mark_failures(*closure_, imported, outputs);
+    const std::string* failure = mark_failures(imported, outputs);
     if (uses_schedule()) {
       for (const int64_t id : imported.dying)
         imported.buffers[size_t(id)].memory->next_generation();
@@ -368,6 +408,18 @@ void realize(std::span<Storage* const> storages) {
     if (copies.empty()) return;
     run_copies(std::move(copies));
   }
+}
+
+Graph graph_to_realize(Storage& storage) {
+  const std::lock_guard lock(realize_mutex());
+  Storage* const one[] = {&storage};
+  if (std::optional<Graph> graph = Job(one).graph()) return *graph;
+  auto arena = std::make_shared<Arena>();
+  const Ref<Value> version = storage.version();
+  const UOp memory =
+      buffer(*arena, version->dtype(), version->numel(), version->device().name(), 0);
+  const std::vector<Dim> sizes(version->shape().begin(), version->shape().end());
+  return {arena, reshape(memory, sizes)};
 }
 
 std::vector<ScheduledKernel> kernels_to_realize(std::span<Storage* const> storages) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "ir/walk.h"
 #include "runtime/device.h"
 #include "schedule/schedule.h"
 #include "value/import.h"
@@ -30,6 +31,15 @@ void realize(std::span<Storage* const> storages);
 // allocated.
 std::vector<ScheduledKernel> kernels_to_realize(std::span<Storage* const> storages);
 size_t count_kernels_to_realize(std::span<Storage* const> storages);
+
+// The graph of what this storage is to hold, as a realise would schedule it now; of one in memory,
+// a BUFFER. Nothing runs.
+Graph graph_to_realize(Storage& storage);
+
+// Whether realise schedules and compiles; else the reference evaluator computes everything, on the
+// device's memory: by the configuration, or by a choice of this thread.
+bool schedules_are_used();
+void set_reference_only(bool is_only);
 
 // Held by whoever computes Values and fills them; before the lock of the graph.
 std::mutex& realize_mutex();

@@ -17,6 +17,7 @@
 #include "tensor/gradient_rules.h"
 #include "tensor/operand.h"
 #include "value/movement.h"
+#include "value/operation_watch.h"
 #include "value/storage.h"
 #include "value/tape.h"
 #include "value/value.h"
@@ -51,6 +52,10 @@ Ref<Value> seed_of(const Tensor& root, const std::optional<Tensor>& gradient) {
                                  text_of_shape(gradient->shape()), text_of_shape(root.shape())));
   }
   return cast_value(read(*gradient), root.dtype());
+}
+
+void will_collect(Storage& leaf) {
+  if (OperationWatch* watch = operation_watch()) watch->will_collect(leaf);
 }
 
 // The gradient by every step of a tape, of its last one.
@@ -146,6 +151,7 @@ void Tensor::backward(const std::optional<Tensor>& gradient) const {
       Tensor grad(std::move(collected), std::move(view));
       grad.assign(grad.add(tensor_of(std::move(by[i]))));
     } else {
+      will_collect(*leaf);
       leaf->set_gradient(tensor_of(std::move(by[i])).storage());
     }
   }
@@ -198,6 +204,7 @@ std::optional<Tensor> Tensor::grad() const {
 }
 
 void Tensor::set_grad(const std::optional<Tensor>& grad) {
+  will_collect(*storage_);
   if (!grad) {
     storage_->set_gradient({});
     return;

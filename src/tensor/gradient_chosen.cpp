@@ -4,9 +4,6 @@
 #include <span>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "base/error.h"
 #include "base/ref.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
@@ -50,7 +47,7 @@ Sizes chosen_shape(Ints shape, const Value::Scatter& how, const Ref<Value>& inde
 // Elements of a view of g that an index names.
 Ref<Value> chosen(const Ref<Value>& g, const View& view, const Ref<Value>& index,
                   const Value::Scatter& how) {
-  const Ref<Value> part = view_of(g, view);
+  Ref<Value> part = view_of(g, view);
   if (!index) return part;
   return Value::make(Op::INDEX, g->dtype(), g->device(), chosen_shape(view.shape, how, index),
                      {how.first, how.past}, part, index);
@@ -87,6 +84,66 @@ Ref<Value> last_at(const StepBack& step, const View& view, const Ref<Value>& ind
   return apply(Op::CMPEQ, dtypes::bool_, shape, chosen(last, as_numbers, index, how), places);
 }
 
+// A write that combines by an op other than ADD, with the data that its gradient reads.
+class Combined {
+ public:
+  explicit Combined(const StepBack& step)
+      : step_(step),
+        how_(*step.value().scatter()),
+        view_(step.value().written()),
+        index_(step.value().has_index() ? step.operand(2) : Ref<Value>()),
+        shape_(index_ ? chosen_shape(view_.shape, how_, index_) : view_.shape),
+        old_(step.operand(0)),
+        value_(broadcast(step.operand(1), shape_)),
+        zero_(wrapped_constant(step.device(), step.dtype(), 0.0)),
+        one_(wrapped_constant(step.device(), step.dtype(), 1.0)) {}
+
+  // The largest, or smallest, share it.
+  Gradients by_choice() const {
+    const Ref<Value> is_old = both(Op::CMPEQ, old_, step_.result());
+    const Ref<Value> is_value = both(Op::CMPEQ, value_, at(step_.result()));
+    const Ref<Value> count =
+        combined(Op::ADD, select(is_old, one_, zero_), select(is_value, one_, zero_));
+    const Ref<Value> share = both(Op::FDIV, step_.gradient(), count);
+    return {select(is_old, share, zero_), select(is_value, at(share), zero_)};
+  }
+
+  // The product of all others at the place: with one 0 it is not 0 at that one alone.
+  Gradients by_product() const {
+    const Ref<Value>& g = step_.gradient();
+    const Ref<Value> old = select(both(Op::CMPEQ, old_, zero_), one_, old_);
+    const Ref<Value> by_old = both(Op::FDIV, both(Op::MUL, g, combined(Op::MUL, old, value_)), old);
+    const Ref<Value> is_zero = both(Op::CMPEQ, value_, zero_);
+    const Ref<Value> zeros =
+        combined(Op::ADD, broadcast(zero_, step_.shape()), select(is_zero, one_, zero_));
+    const Ref<Value> is_only = both(Op::AND, is_zero, both(Op::CMPEQ, at(zeros), one_));
+    const Ref<Value> others = combined(Op::MUL, old_, select(is_only, one_, value_));
+    const Ref<Value> quotient =
+        both(Op::FDIV, at(both(Op::MUL, g, step_.result())), select(is_zero, one_, value_));
+    return {by_old, select(is_only, at(both(Op::MUL, g, others)), quotient)};
+  }
+
+ private:
+  static Ref<Value> both(Op op, const Ref<Value>& a, const Ref<Value>& b) {
+    const Sizes shape(a->shape().empty() ? b->shape() : a->shape());
+    return apply(op, yields_bool(op) ? dtypes::bool_ : a->dtype(), shape, a, b);
+  }
+  static Ref<Value> select(const Ref<Value>& condition, const Ref<Value>& a, const Ref<Value>& b) {
+    return apply(Op::WHERE, a->dtype(), condition->shape(), condition, a, b);
+  }
+  Ref<Value> at(const Ref<Value>& x) const { return chosen(x, view_, index_, how_); }
+  Ref<Value> combined(Op op, Ref<Value> into, Ref<Value> value) const {
+    return written(std::move(into), view_, std::move(value), index_, {how_.first, how_.past, op});
+  }
+
+  const StepBack& step_;
+  Value::Scatter how_;
+  View view_;
+  Ref<Value> index_;
+  Sizes shape_;
+  Ref<Value> old_, value_, zero_, one_;
+};
+
 }  // namespace
 
 Gradients gradients_of_scatter(const StepBack& step) {
@@ -95,8 +152,7 @@ Gradients gradients_of_scatter(const StepBack& step) {
   const View view = write.written();
   const Ref<Value>& g = step.gradient();
   if (how.combines() && how.op != Op::ADD) {
-    throw Error(
-        fmt::format("[gradient] a write that combines by {} has no gradient", name_of(how.op)));
+    return how.op == Op::MUL ? Combined(step).by_product() : Combined(step).by_choice();
   }
   const bool has_index = write.has_index();
   const Ref<Value> index = has_index ? step.operand(2) : Ref<Value>();

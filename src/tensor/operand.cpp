@@ -22,6 +22,7 @@
 #include "runtime/device.h"
 #include "tensor/promote.h"
 #include "value/movement.h"
+#include "value/operation_watch.h"
 #include "value/storage.h"
 #include "value/storage_watch.h"
 #include "value/value.h"
@@ -40,6 +41,7 @@ Tensor tensor_of(Ref<Value> value) {
   View view = contiguous_view(value->dtype(), value->shape());
   Ref<Storage> storage = Storage::make(std::move(value));
   keep_bound(*storage);
+  if (OperationWatch* watch = operation_watch()) watch->made(*storage);
   return {std::move(storage), std::move(view)};
 }
 

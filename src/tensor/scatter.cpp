@@ -3,8 +3,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -17,9 +17,9 @@
 #include "ir/dtype.h"
 #include "ir/op.h"
 #include "ir/scalar.h"
+#include "runtime/device.h"
 #include "tensor/chosen.h"
 #include "tensor/operand.h"
-#include "value/movement.h"
 #include "value/value.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -47,6 +47,7 @@ Chosen along(std::string_view what, const Tensor& target, size_t axis, const Ten
   check_same_device(what, target, index);
   check_fits(what, index.shape(), target.shape(), "the tensor", axis);
   std::vector<Places> places;
+  places.reserve(rank);
   for (size_t i = 0; i < rank; i++) {
     places.push_back(i == axis ? places_of(what, index, int64_t(i), target.shape()[i])
                                : counted_places(device_of(target), index.shape()[i], i, rank));
@@ -89,7 +90,8 @@ Tensor Tensor::gather(int64_t dim, const Tensor& index) const {
 
 Tensor Tensor::scatter(int64_t dim, const Tensor& index, const Tensor& src,
                        std::optional<Op> reduce) const {
-  const Tensor out = own_copy(*this), x = with_axis(out), i = with_axis(index);
+  Tensor out = own_copy(*this);
+  const Tensor x = with_axis(out), i = with_axis(index);
   const size_t axis = axis_of("scatter", dim, x.view().rank());
   check_same_device("scatter", *this, src);
   check_same_dtype("scatter", *this, src);
@@ -101,7 +103,8 @@ Tensor Tensor::scatter(int64_t dim, const Tensor& index, const Tensor& src,
 
 Tensor Tensor::scatter(int64_t dim, const Tensor& index, Number src,
                        std::optional<Op> reduce) const {
-  const Tensor out = own_copy(*this), x = with_axis(out), i = with_axis(index);
+  Tensor out = own_copy(*this);
+  const Tensor x = with_axis(out), i = with_axis(index);
   const size_t axis = axis_of("scatter", dim, x.view().rank());
   if (reduce) check_reduction("scatter", *this, *reduce);
   Ref<Value> value = constant_value("scatter", device_of(x), dtype(), src);
@@ -136,7 +139,8 @@ Tensor Tensor::scatter_reduce(int64_t dim, const Tensor& index, const Tensor& sr
                     "mean, amax and amin",
                     reduce));
   }
-  const Tensor out = own_copy(*this), x = with_axis(out), i = with_axis(index);
+  Tensor out = own_copy(*this);
+  const Tensor x = with_axis(out), i = with_axis(index);
   const size_t axis = axis_of(what, dim, x.view().rank());
   check_same_device(what, *this, src);
   check_same_dtype(what, *this, src);
@@ -175,7 +179,8 @@ Tensor Tensor::take(const Tensor& index) const {
 Tensor Tensor::index_add(int64_t dim, const Tensor& index, const Tensor& source,
                          Number alpha) const {
   constexpr std::string_view what = "index_add";
-  const Tensor out = own_copy(*this), x = with_axis(out);
+  Tensor out = own_copy(*this);
+  const Tensor x = with_axis(out);
   const size_t axis = axis_of(what, dim, x.view().rank());
   check_same_device(what, *this, index);
   check_same_device(what, *this, source);

@@ -194,7 +194,12 @@ uint8_t Value::gradient_reads() const {
   if (op_ == Op::MUL) return uint8_t((tracks(1) ? kReadsS0 : 0) | (tracks(0) ? kReadsS1 : 0));
   if (op_ == Op::FDIV && !tracks(1)) return kReadsS1;
   if (op_ == Op::REDUCE_AXIS && Op(numbers()[0]) == Op::ADD) return 0;
-  if (op_ == Op::AFTER) return source_count_ == 3 ? kReadsS2 : 0;
+  if (op_ == Op::AFTER) {
+    const std::optional<Scatter> how = scatter();
+    const bool is_sum = !how || !how->combines() || how->op == Op::ADD;
+    return is_sum ? (source_count_ == 3 ? kReadsS2 : 0)
+                  : kReadsS0 | kReadsS1 | kReadsS2 | kReadsOut;
+  }
   return all;
 }
 

@@ -14,10 +14,10 @@ import numpy
 import pytest
 
 import weft
-from weft import ir, nn
+from weft import array_api, ir, nn
 
 ROOTS = {"weft.ir": ir, "weft.dtypes": weft.dtypes, **{name: getattr(ir, name) for name in ir.__all__},
-         "weft": weft, "Tensor": weft.Tensor, "Counters": type(weft.counters),
+         "weft": weft, "weft.array_api": array_api, "Tensor": weft.Tensor, "Counters": type(weft.counters),
          **{f"{module.__name__}{name}": getattr(module, name[1:]) if name else module
             for module in (nn, nn.lr_scheduler, nn.optim, nn.state) for name in ("", *(f".{n}" for n in module.__all__))}}
 

@@ -336,3 +336,23 @@ def test_gradients_are_pytorchs(device):
     c[Tensor(twice, device=device)] = b
     (gb,) = c.sum().gradient(b)
     assert gb.tolist() == [[0] * 4, [1] * 4, [1] * 4]
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize("reduce", REDUCTIONS)
+def test_gradients_of_reductions_are_pytorchs(reduce, include_self):
+    torch = pytest.importorskip("torch")
+    x = RNG.integers(-2, 3, (3, 4)).astype(np.float32)
+    if not include_self:
+        x += 0.25  # PyTorch counts equal elements that it does not include
+    src = RNG.integers(-2, 3, (3, 4)).astype(np.float32)
+    w = RNG.standard_normal((3, 4)).astype(np.float32)
+    i = RNG.integers(0, 3, (3, 4))
+    tx, ts = torch.tensor(x, requires_grad=True), torch.tensor(src, requires_grad=True)
+    out = tx.scatter_reduce(0, torch.tensor(i), ts, reduce, include_self=include_self)
+    (out * torch.tensor(w)).sum().backward()
+    a, b = Tensor(x, requires_grad=True), Tensor(src, requires_grad=True)
+    got = a.scatter_reduce(0, Tensor(i), b, reduce, include_self=include_self)
+    ga, gb = (got * Tensor(w)).sum().gradient(a, b)
+    np.testing.assert_allclose(ga.numpy(), tx.grad.numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(gb.numpy(), ts.grad.numpy(), rtol=1e-5, atol=1e-6)
