@@ -57,7 +57,7 @@ const std::string* mark_failures(const Closure& closure, const Imported& importe
   std::vector<const std::string*> failures(nodes.size());
   for (size_t i = 0; i < nodes.size(); i++) {
     const Closure::Node& n = nodes[i];
-    if (n.is_filled || n.value->is(Op::COPY)) continue;
+    if (n.is_filled || n.value->is_staged()) continue;
     if (is_computed_guard(n) && is_set(*n.value->sources()[1], imported, outputs)) {
       failures[i] = text_for(*n.value);
     }
