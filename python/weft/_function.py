@@ -70,10 +70,11 @@ class function:
         return backward
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not gradients_are_on():
-            given = self.forward(*args, **kwargs)
-            return given.result if isinstance(given, Saved) else given
         inputs = [a for a in args if isinstance(a, Tensor)]
+        if not gradients_are_on() or not any(x.requires_grad for x in inputs):
+            with no_grad():
+                given = self.forward(*args, **kwargs)
+            return given.result if isinstance(given, Saved) else given
         before = [a.clone() if isinstance(a, Tensor) else a for a in args]  # writes to the arguments come later
         with no_grad():
             given = self.forward(*args, **kwargs)

@@ -41,15 +41,16 @@ UOp stored_memory(UOp store) {
 void check_memory(UOp root, size_t outputs, size_t all) {
   for (UOp n : toposort(root)) {
     if (n.is(Op::DEFINE_GLOBAL) && size_t(n.number()) >= all) {
-      throw SpecError(fmt::format("[custom_kernel] there is no memory {}; outputs and inputs are 0 to {}",
-                                  n.number(), all - 1));
+      throw SpecError(
+          fmt::format("[custom_kernel] there is no memory {}; outputs and inputs are 0 to {}",
+                      n.number(), all - 1));
     }
     if (!n.is(Op::STORE)) continue;
     const UOp memory = stored_memory(n);
     if (memory.is(Op::DEFINE_GLOBAL) && size_t(memory.number()) >= outputs) {
-      throw SpecError(
-          fmt::format("[custom_kernel] memory {} is an input, and cannot be written; outputs are 0 to {}",
-                      memory.number(), outputs - 1));
+      throw SpecError(fmt::format(
+          "[custom_kernel] memory {} is an input, and cannot be written; outputs are 0 to {}",
+          memory.number(), outputs - 1));
     }
   }
 }
@@ -64,8 +65,8 @@ std::vector<Tensor> custom_kernel(const Graph& ast, std::string name,
   }
   verify(ast.root, Stage::kKernel);
   check_memory(ast.root, outputs.size(), outputs.size() + inputs.size());
-  Device& device = device_name.empty() && !inputs.empty() ? device_of(inputs[0])
-                                                          : find_device(device_name);
+  Device& device =
+      device_name.empty() && !inputs.empty() ? device_of(inputs[0]) : find_device(device_name);
   const Ref<CustomKernel> kernel = Ref<CustomKernel>::adopt(new CustomKernel);
   const auto arena = std::make_shared<Arena>();
   kernel->ast = {arena, import_graph(*arena, ast.root)};
@@ -82,8 +83,8 @@ std::vector<Tensor> custom_kernel(const Graph& ast, std::string name,
     kernel->outputs.push_back({output.dtype, checked_numel("custom_kernel", output.shape)});
   }
   for (size_t i = 0; i < outputs.size(); i++) {
-    results.push_back(tensor_of(
-        Value::make_called(outputs[i].dtype, device, outputs[i].shape, kernel, i)));
+    results.push_back(
+        tensor_of(Value::make_called(outputs[i].dtype, device, outputs[i].shape, kernel, i)));
   }
   return results;
 }

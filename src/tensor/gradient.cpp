@@ -119,7 +119,7 @@ class WalkBack {
       std::vector<Value*> inputs;
       std::vector<Ref<Value>> by_inputs;
       for (size_t i = 0; i < by.size(); i++) {
-        if (!by[i]) continue;
+        if (!by[i] || next.step->inputs()[i] == nullptr) continue;
         inputs.push_back(next.step->inputs()[i]);
         by_inputs.push_back(std::move(by[i]));
       }

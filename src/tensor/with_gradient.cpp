@@ -1,4 +1,5 @@
 // Gradients that users give.
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -15,7 +16,6 @@
 #include "value/linked_step.h"
 #include "value/movement.h"
 #include "value/value.h"
-#include "weft/gradient.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -92,12 +92,12 @@ class UserStep : public LinkedStep {
 std::vector<Tensor> Tensor::with_gradient(std::span<const Tensor> results,
                                           std::span<const Tensor> inputs, Backward backward) {
   std::vector<Tensor> linked;
-  if (!gradients_are_on()) {
-    for (const Tensor& result : results) linked.push_back(tensor_of(read(result)));
-    return linked;
-  }
   std::vector<Ref<Value>> values;
   for (const Tensor& input : inputs) values.push_back(read(input));
+  if (std::ranges::none_of(values, [](const auto& v) { return v->is_tracked(); })) {
+    for (const Tensor& result : results) linked.push_back(tensor_of(detached(read(result))));
+    return linked;
+  }
   const Ref<UserStep> step =
       Ref<UserStep>::adopt(new UserStep(values, inputs, results, std::move(backward)));
   for (size_t i = 0; i < results.size(); i++) {

@@ -20,19 +20,14 @@ thread_local std::vector<LinkedStep*>* to_free = nullptr;
 
 LinkedStep::LinkedStep(std::span<const Ref<Value>> inputs) : number_(++last_number) {
   for (const Ref<Value>& input : inputs) {
-    inputs_.push_back(input.get());
-    is_tracked_ |= input->is_tracked();
-    if (input->is_tracked()) {
-      Value::retain_step(input.get());
-    } else {
-      held_.push_back(input);
-    }
+    inputs_.push_back(input->is_tracked() ? input.get() : nullptr);
+    if (input->is_tracked()) Value::retain_step(input.get());
   }
 }
 
 LinkedStep::~LinkedStep() {
   for (Value* input : inputs_) {
-    if (input->is_tracked()) Value::release_step(input);
+    if (input != nullptr) Value::release_step(input);
   }
 }
 

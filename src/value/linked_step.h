@@ -15,7 +15,7 @@ namespace weft {
 
 class LinkedStep {
  public:
-  // Inputs that a gradient may pass are held as steps, others as they are.
+  // Inputs that a gradient may pass are held, as steps.
   explicit LinkedStep(std::span<const Ref<Value>> inputs);
   LinkedStep(const LinkedStep&) = delete;
   LinkedStep& operator=(const LinkedStep&) = delete;
@@ -24,8 +24,8 @@ class LinkedStep {
   // By each input, in its shape and dtype, of that by each result; none where it is 0.
   virtual std::vector<Ref<Value>> gradients(std::span<const Ref<Value>> by_results) = 0;
 
+  // Null for those that no gradient passes.
   std::span<Value* const> inputs() const { return inputs_; }
-  bool is_tracked() const { return is_tracked_; }
   size_t results() const { return results_; }
   // Larger than that of every step that this one can lead to.
   uint64_t number() const { return number_; }
@@ -38,8 +38,6 @@ class LinkedStep {
   friend void release(LinkedStep* step) noexcept;
 
   std::vector<Value*> inputs_;
-  std::vector<Ref<Value>> held_;
-  bool is_tracked_ = false;
   uint64_t number_;
   std::atomic<uint32_t> owners_ = 1;
 };

@@ -73,7 +73,7 @@ void Tape::collect(std::span<Value* const> roots, const Targets& targets) {
   const bool tracked_only = std::all_of(targets.values.begin(), targets.values.end(),
                                         [](const Value* v) { return v->is_tracked(); });
   const auto is_target = [&](const Value& v) {
-    if (v.linked_step() != nullptr) return !tracked_only || v.is_tracked();
+    if (v.linked_step() != nullptr) return true;
     if (v.is_leaf()) {
       const int64_t number = v.numbers()[1];
       if (targets.all_leaves ||

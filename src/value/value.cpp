@@ -90,14 +90,13 @@ Ref<Value> Value::make_leaf(Ref<Value> version, int64_t number) {
 
 Ref<Value> Value::make_linked(Ref<Value> value, Ref<LinkedStep> step, size_t result) {
   if (value->numel() == 0) return value;
-  const bool is_tracked = step->is_tracked();
   const int64_t numbers[] = {2, reinterpret_cast<int64_t>(step.detach()), int64_t(result)};
   const Sizes shape(value->shape());
   const DType dtype = value->dtype();
   Device& device = value->device();
   Ref<Value> linked = make(Op::CONTIGUOUS_BACKWARD, dtype, device, shape,
                            std::span<const int64_t>(numbers), std::move(value));
-  linked->flags_ = is_tracked ? kTracked : 0;
+  linked->flags_ = kTracked;
   return linked;
 }
 
