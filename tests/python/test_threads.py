@@ -118,16 +118,17 @@ def test_callbacks_are_freed_by_threads_that_do_not_hold_the_lock() -> None:
 LONG: dict[str, Callable[[Tensor], object]] = {
     "realize": lambda t: t.realize(), "numpy": lambda t: t.numpy(), "tolist": lambda t: t.tolist(),
     "item": lambda t: t.sum().item(), "memoryview": lambda t: memoryview(t), "bool": lambda t: bool(t.sum()),
-    "repr": lambda t: repr(t), "contains": lambda t: 3.5 in t,
+    "repr": lambda t: repr(t), "contains": lambda t: 3.5 in t, "schedule": lambda t: (t.schedule(), t.tolist()),
+    "allclose": lambda t: t.allclose(t + 1), "nonzero": lambda t: t.nonzero(), "masked_select": lambda t: t.masked_select(t > 1),
+    "mask": lambda t: t[t > 1],
 }
 
 
 @pytest.mark.parametrize("name", LONG)
 def test_others_run_meanwhile(name: str) -> None:
-    x = Tensor(np.ones((160, 160), np.float32), device="REF")  # the evaluator takes a while
+    x = Tensor(np.ones((96, 96), np.float32), device="REF")  # the evaluator takes a while
     y = (x @ x)[:8, :8]
     done = threading.Event()
-    most, last = 0.0, time.perf_counter()
 
     def long() -> None:
         LONG[name](y)
@@ -135,9 +136,9 @@ def test_others_run_meanwhile(name: str) -> None:
 
     thread = threading.Thread(target=long)
     thread.start()
+    ticks = 0
     while not done.is_set():
         time.sleep(0.001)
-        now = time.perf_counter()
-        most, last = max(most, now - last), now
+        ticks += 1
     thread.join()
-    assert most < 1.0
+    assert ticks > 20
