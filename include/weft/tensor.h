@@ -1,7 +1,7 @@
 // Tensors: lazy, and exactly as if they were not.
 //
-//   auto a = weft::Tensor::arange(16).reshape({4, 4});
-//   a.set({1}, 5.0);                    // a[1] = 5
+//   auto a = weft::arange(16).reshape({4, 4});
+//   a({1, _}) = 5;
 //   float s = a.sum().item<float>();
 //
 // Building runs nothing; values are computed when they are asked for (realize, bytes, data, item).
@@ -59,6 +59,7 @@ struct ByTensor {
 };
 using Index = std::variant<int64_t, Slice, NewAxis, Ellipsis, ByTensor>;
 using Indices = std::span<const Index>;
+class Indexed;
 
 // Axes of a reduction; none given: all of them.
 using Axes = std::optional<std::vector<int64_t>>;
@@ -480,6 +481,8 @@ class Tensor {
   // ---- writes: lazy, through any view; all views of the memory see them
   Tensor& assign(const Tensor& value);  // broadcast and cast to this
   Tensor& assign(Number value);
+  // a({1, _}) as a tensor, and to be written to (indexed.h).
+  Indexed operator()(std::initializer_list<Index> index) const;
   // a[index] = value. Of elements that tensors name twice the last one stays.
   void set(Indices index, const Tensor& value);
   void set(Indices index, Number value);

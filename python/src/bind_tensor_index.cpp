@@ -125,7 +125,7 @@ nb::object iterate(const Tensor& x) {
 
 void bind_tensor_index(TensorClass& c) {
   c.def("__getitem__", part_of, nb::arg("key").none(),
-        nb::sig("def __getitem__(self, key: typing.Any, /) -> Tensor"))
+        nb::sig("def __getitem__(self, key: " WEFT_KEY ", /) -> Tensor"))
       .def(
           "__setitem__",
           [](const Tensor& x, nb::handle key, nb::handle value) {
@@ -144,7 +144,7 @@ void bind_tensor_index(TensorClass& c) {
             }
           },
           nb::arg("key").none(), nb::arg("value").none(),
-          nb::sig("def __setitem__(self, key: typing.Any, value: typing.Any, /) -> None"))
+          nb::sig("def __setitem__(self, key: " WEFT_KEY ", value: typing.Any, /) -> None"))
       .def("__iter__", iterate, nb::sig("def __iter__(self) -> collections.abc.Iterator[Tensor]"))
       .def(
           "assign",

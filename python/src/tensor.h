@@ -108,6 +108,9 @@ void bind_dlpack(nb::module_& m, TensorClass& c);
 #define WEFT_FOREIGN "int | float | NDArray[typing.Any]"
 #define WEFT_DTYPE "DType | str | None"
 #define WEFT_AXES "int | collections.abc.Sequence[int] | None"
+#define WEFT_KEY                                                                      \
+  "int | slice | types.EllipsisType | None | Tensor | NDArray[typing.Any] | list[typing.Any] | " \
+  "tuple[typing.Any, ...]"
 #define WEFT_SIZES "int | collections.abc.Sequence[int]"
 
 }  // namespace weft::python

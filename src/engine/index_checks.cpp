@@ -1,7 +1,6 @@
-// From the checks up, to what is stored.
+// From the guards up, to what is stored.
 #include "engine/index_checks.h"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <mutex>
@@ -16,7 +15,6 @@
 #include "ir/op.h"
 #include "runtime/buffer.h"
 #include "value/closure.h"
-#include "value/import.h"
 #include "value/value.h"
 
 namespace weft {
@@ -37,38 +35,40 @@ bool is_computed_guard(const Closure::Node& n) {
   return n.is_needed && !n.is_filled && n.value->is_guard();
 }
 
-bool is_set(const Value& check, const Imported& imported, std::span<const Ref<Buffer>> outputs) {
-  const auto at = std::ranges::find(imported.outputs, &check);
-  const Ref<Buffer>& memory = at == imported.outputs.end()
-                                  ? check.buffer()
-                                  : outputs[size_t(at - imported.outputs.begin())];
-  std::array<std::byte, 1> bit{};
-  memory->copy_out(bit);
-  return bit[0] != std::byte(0);
+std::vector<Value*> computed_from(const Closure& closure, size_t guard) {
+  const std::span<const Closure::Node> nodes = closure.nodes();
+  std::vector<Value*> stored;
+  std::vector<bool> is_it(nodes.size());
+  is_it[guard] = true;
+  for (size_t i = guard + 1; i < nodes.size(); i++) {
+    const Closure::Node& n = nodes[i];
+    if (n.is_filled || n.value->is_staged()) continue;
+    for (const Ref<Value>& source : n.value->sources()) {
+      if (is_it[closure.index_of(*source)]) is_it[i] = true;
+    }
+    if (is_it[i] && n.is_stored()) stored.push_back(n.value);
+  }
+  return stored;
 }
 
 }  // namespace
 
-const std::string* mark_failures(const Closure& closure, const Imported& imported,
-                                 std::span<const Ref<Buffer>> outputs) {
-  const std::span<const Closure::Node> nodes = closure.nodes();
-  if (std::ranges::none_of(nodes, is_computed_guard)) return nullptr;
-  const std::string* first = nullptr;
-  std::vector<const std::string*> failures(nodes.size());
-  for (size_t i = 0; i < nodes.size(); i++) {
-    const Closure::Node& n = nodes[i];
-    if (n.is_filled || n.value->is_staged()) continue;
-    if (is_computed_guard(n) && is_set(*n.value->sources()[1], imported, outputs)) {
-      failures[i] = text_for(*n.value);
-    }
-    for (const Ref<Value>& source : n.value->sources()) {
-      if (failures[i] == nullptr) failures[i] = failures[closure.index_of(*source)];
-    }
-    if (failures[i] == nullptr || !n.is_stored()) continue;
-    n.value->set_failure(failures[i]);
-    if (n.roots > 0 && first == nullptr) first = failures[i];
+std::vector<IndexCheck> index_checks(const Closure& closure) {
+  std::vector<IndexCheck> checks;
+  for (size_t i = 0; i < closure.nodes().size(); i++) {
+    const Closure::Node& n = closure.nodes()[i];
+    if (!is_computed_guard(n)) continue;
+    checks.push_back({.check = n.value->sources()[1].get(),
+                      .text = text_for(*n.value),
+                      .computed = computed_from(closure, i)});
   }
-  return first;
+  return checks;
+}
+
+bool is_set(const Buffer& check) {
+  std::array<std::byte, 1> bit{};
+  check.copy_out(bit);
+  return bit[0] != std::byte(0);
 }
 
 }  // namespace weft

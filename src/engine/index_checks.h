@@ -1,20 +1,24 @@
 // Checks of indices that nobody knows before they are computed.
 #pragma once
 
-#include <span>
 #include <string>
+#include <vector>
 
-#include "base/ref.h"
 #include "runtime/buffer.h"
 #include "value/closure.h"
-#include "value/import.h"
+#include "value/value.h"
 
 namespace weft {
 
-// When the graph has run, before slots are filled: what the closure stores and was computed with an
-// index out of range has failed. Gives the text of the first that was asked for; null: none has.
-// The lock of the graph is held.
-const std::string* mark_failures(const Closure& closure, const Imported& imported,
-                                 std::span<const Ref<Buffer>> outputs);
+// A check that a closure computes: a scalar bool, which holds where an index was out of range.
+struct IndexCheck {
+  const Value* check;
+  const std::string* text;       // of the error; lives for ever
+  std::vector<Value*> computed;  // with the index, and stored
+};
+std::vector<IndexCheck> index_checks(const Closure& closure);
+
+// Whether a check holds.
+bool is_set(const Buffer& check);
 
 }  // namespace weft

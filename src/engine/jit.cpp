@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "base/error.h"
 #include "base/ref.h"
 #include "engine/foreign_memory.h"
+#include "engine/index_checks.h"
 #include "engine/jit_capture.h"
 #include "engine/jit_recipe.h"
 #include "engine/realize.h"
@@ -235,9 +237,11 @@ class Replay {
       for (size_t i = 0; i < storages_.size(); i++) swap_version(i);
       throw;
     }
-    publish();
+    const std::string* const failure = publish();
     realizing.unlock();
-    return outputs();
+    std::vector<Tensor> results = outputs();
+    if (failure != nullptr) throw IndexError(*failure);
+    return results;
   }
 
  private:
@@ -309,13 +313,23 @@ class Replay {
     }
   }
 
-  void publish() {
+  // Why something failed; null: nothing has.
+  const std::string* publish() {
+    const std::string* failure = nullptr;
     std::array<Ref<Value>, Value::kMostSources> released;  // results have no sources
     const std::lock_guard lock(graph_mutex());
+    for (const JitRecipe::Check& check : recipe_.checks) {
+      if (!is_set(*memory_[check.slot])) continue;
+      failure = check.text;
+      for (const uint32_t result : check.results) {
+        if (results_[result]) results_[result]->set_failure(check.text);
+      }
+    }
     for (const size_t i : overwritten_) memory_[i]->next_generation();
     for (size_t i = 0; i < results_.size(); i++) {
       if (results_[i]) results_[i]->fill(memory_[recipe_.results[i].slot], released);
     }
+    return failure;
   }
 
   std::vector<Tensor> outputs() {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/ref.h"
+#include "engine/index_checks.h"
 #include "engine/jit_recipe.h"
 #include "engine/prepare_schedule.h"
 #include "engine/realize.h"
@@ -224,6 +225,25 @@ class Maker {
       const uint32_t slot = slots[schedule->buffers[schedule->outputs[i]].slot];
       set_result(*imported.outputs[i], slot);
     }
+    for (const IndexCheck& check : index_checks(*group.closure)) add_check(check);
+  }
+
+  void add_check(const IndexCheck& check) {
+    JitRecipe::Check c{.slot = slot_of(*check.check), .text = check.text, .results = {}};
+    for (const Value* value : check.computed) {
+      const auto known = result_numbers_.find(value);
+      if (known != result_numbers_.end()) c.results.push_back(known->second);
+    }
+    recipe_->checks.push_back(std::move(c));
+  }
+
+  uint32_t slot_of(const Value& value) {
+    const auto other = std::ranges::find_if(
+        others_, [&](const auto& computed) { return computed.first.get() == &value; });
+    if (other != others_.end()) return other->second;
+    const auto known = result_numbers_.find(&value);
+    return known != result_numbers_.end() ? recipe_->results[known->second].slot
+                                          : slot_of_filled(value);
   }
 
   // The slots of the recipe that those of the schedule are.
@@ -305,6 +325,10 @@ class Maker {
     garbage_.reserve((results_.size() + others_.size()) * Value::kMostSources);
     run_recipe(*recipe_, memory);
     const std::lock_guard lock(graph_mutex());
+    for (const JitRecipe::Check& check : recipe_->checks) {
+      if (!is_set(*memory[check.slot])) continue;
+      for (const uint32_t result : check.results) results_[result]->set_failure(check.text);
+    }
     for (size_t i = 0; i < results_.size(); i++) {
       fill(*results_[i], memory[recipe_->results[i].slot]);
     }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/ref.h"
@@ -80,6 +81,14 @@ struct JitRecipe {
     uint64_t bytes, flops;
   };
 
+  // Where memory holds true after a run, an index was out of range: what was computed with it has
+  // failed.
+  struct Check {
+    uint32_t slot;
+    const std::string* text;
+    std::vector<uint32_t> results;
+  };
+
   Device* default_device = nullptr;  // at the time: the function makes tensors there
   // At the time: functions differ by them.
   bool is_training = false;
@@ -93,6 +102,7 @@ struct JitRecipe {
   std::vector<Call> calls;
   std::vector<uint32_t> arguments;  // slots
   std::vector<int64_t> variables;
+  std::vector<Check> checks;
   std::vector<std::shared_ptr<const PreparedSchedule>> programs;  // own them
 
   JitRecipe() = default;

@@ -255,10 +255,27 @@ class Job {
     return weft::schedule_of(imported, *device_);
   }
 
+  // What was computed with an index out of range has failed. The text of the first that was asked
+  // for; null: none has.
+  const std::string* mark_failures(const Imported& imported, std::span<const Ref<Buffer>> outputs) {
+    const std::string* first = nullptr;
+    for (const IndexCheck& check : index_checks(*closure_)) {
+      const auto at = std::ranges::find(imported.outputs, check.check);
+      const size_t number = size_t(at - imported.outputs.begin());
+      const bool is_new = at != imported.outputs.end();
+      if (!is_set(is_new ? *outputs[number] : *check.check->buffer())) continue;
+      for (Value* value : check.computed) {
+        if (value->failure() == nullptr) value->set_failure(check.text);
+        if (closure_->node_of(*value).roots > 0 && first == nullptr) first = check.text;
+      }
+    }
+    return first;
+  }
+
   // What was asked for and has failed: why.
   const std::string* publish(const Imported& imported, std::span<Ref<Buffer>> outputs) {
     const std::lock_guard lock(graph_mutex());
-    const std::string* failure = mark_failures(*closure_, imported, outputs);
+    const std::string* failure = mark_failures(imported, outputs);
     if (uses_schedule()) {
       for (const int64_t id : imported.dying)
         imported.buffers[size_t(id)].memory->next_generation();

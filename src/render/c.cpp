@@ -7,13 +7,18 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
+#include "ir/op.h"
+#include "ir/place.h"
 #include "ir/scalar.h"
 #include "render/c_ops.h"
 #include "render/c_style.h"
@@ -68,6 +73,7 @@ class CRenderer : public CStyleRenderer {
   explicit CRenderer(UOp linear) : CStyleRenderer(linear) {}
 
   std::string run(std::string_view name) {
+    find_accumulators();
     bind_arguments();
     find_folds();
     walk();
@@ -114,6 +120,12 @@ class CRenderer : public CStyleRenderer {
     return t.is_vector() ? splat(t, one) : one;
   }
 
+  void open_loop(UOp range) override {
+    CStyleRenderer::open_loop(range);
+    if (accumulators_[range].size() > 1)
+      line("__asm__ volatile(\"\");  // stays a loop of scalars");
+  }
+
   std::string vectorize(UOp n) override {
     if (is_splat(n)) return splat(n.dtype(), text(n.src(0)));
     std::string lanes;
@@ -149,6 +161,19 @@ class CRenderer : public CStyleRenderer {
     function(name, fmt::format("static inline {0} {1}({2} a) {{ return ({0}){{{3}}}; }}\n", type(t),
                                name, type(t.element()), lanes));
     return fmt::format("{}({})", name, one);
+  }
+
+  // GCC 12 makes vectors of scalar accumulators that stand side by side, and loses iterations of
+  // those that are converted on the way, and the gates of what they take in. A loop with an
+  // assembler statement, be it empty, is left as it is.
+  void find_accumulators() {
+    std::vector<UOp> open{UOp()};
+    for (UOp n : linear_.srcs()) {
+      if (n.is(Op::RANGE)) open.push_back(n);
+      if (n.is(Op::END)) open.resize(open.size() - (n.src_count() - 1));
+      if (!n.is(Op::STORE) || !is_register(n.src(0)) || !open.back()) continue;
+      if (!n.src(1).dtype().is_vector()) accumulators_[open.back()].insert(place_of(n.src(0)).base);
+    }
   }
 
   void bind_arguments() {
@@ -200,6 +225,7 @@ class CRenderer : public CStyleRenderer {
   }
 
   std::string arguments_;
+  std::unordered_map<UOp, std::unordered_set<UOp>> accumulators_;  // scalars written in a loop
   std::set<Scalar> scalars_;
   std::set<std::pair<Scalar, uint16_t>> vectors_, memory_;
 };

@@ -17,7 +17,6 @@
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/reads.h"
-#include "ir/scope.h"
 #include "ir/walk.h"
 #include "rewrite/graph_rewrite.h"
 #include "rewrite/pattern.h"
@@ -87,16 +86,14 @@ std::vector<Clause> clauses_of(UOp condition, Gated gate) {
 }
 
 // Values alone: below a node that closes loops or waits for effects a term may mean something else.
-// A loop whose size depends on another one stays as it is: what closes it names it. A LOAD happens
-// whether or not its value is used: its gate stays whole.
+// A LOAD happens whether or not its value is used: its gate stays whole.
 bool is_plain(UOp n) {
   if (n.is(Op::LOAD) && n.src_count() > 1) return false;
-  if (n.is(Op::RANGE) && !ranges_of(n.src(0)).empty()) return false;
   return is_elementwise(n.op()) || info(n.op()).group == OpGroup::Define || n.is(Op::INDEX) ||
          n.is(Op::LOAD) || n.is(Op::VECTORIZE) || n.is(Op::GEP);
 }
 
-// The nodes under n, or nothing when they are too many or not plain.
+// The nodes under n, but for the sizes of loops, or nothing when they are too many or not plain.
 std::vector<UOp> small_graph(UOp root) {
   NodeMap seen(root.arena());
   std::vector<UOp> out, todo{root};
@@ -107,14 +104,19 @@ std::vector<UOp> small_graph(UOp root) {
     seen.put_number(n, 1);
     out.push_back(n);
     if (out.size() > kMostNodes || !is_plain(n)) return {};
+    if (n.is(Op::RANGE)) continue;
     for (UOp s : n.srcs()) todo.push_back(s);
   }
   return out;
 }
 
-// What takes the place of a clause's node while its gate holds.
-UOp stand_in(Arena& arena, const Clause& c, Interval range, size_t number) {
-  const DType type = c.node.dtype();
+bool is_endless(Interval range) {
+  return range.lo == Interval::kLow || range.hi == Interval::kHigh;
+}
+
+// What takes the place of a node while a gate holds.
+UOp stand_in(Arena& arena, UOp node, Interval range, size_t number) {
+  const DType type = node.dtype();
   auto constant = [&](int64_t v) {
     return arena.make(Op::CONST, type, {}, Arg::bits(uint64_t(v)));
   };
@@ -123,27 +125,46 @@ UOp stand_in(Arena& arena, const Clause& c, Interval range, size_t number) {
                     Arg::name(fmt::format("$gated{}", number)));
 }
 
-// n, smaller, given the clauses; or null. The work is done in an arena of its own: what comes of it
-// is mostly thrown away.
-UOp narrowed(UOp n, const std::vector<Clause>& clauses) {
-  if (clauses.empty() || n.is_const()) return UOp();
-  const std::vector<UOp> nodes = small_graph(n);
+// Nodes and their stand-ins. The work is done in an arena of its own: what comes of it is mostly
+// thrown away.
+struct Substitution {
   std::optional<Arena> scratch;
   std::vector<std::pair<UOp, UOp>> there, back;
-  for (const Clause& c : clauses) {
-    if (std::find(nodes.begin(), nodes.end(), c.node) == nodes.end()) continue;
-    const Interval known = bounds(c.node), range = intersect(known, c.range);
-    const bool endless = range.lo == Interval::kLow || range.hi == Interval::kHigh;
-    if (range == known || range.lo > range.hi || endless) continue;
+
+  void add(UOp n, Interval range) {
     if (!scratch) scratch.emplace();
-    const UOp node = import_graph(*scratch, c.node);
-    const UOp stand = stand_in(*scratch, c, range, there.size());
+    const UOp node = import_graph(*scratch, n);
+    const UOp stand = stand_in(*scratch, n, range, there.size());
     there.emplace_back(node, stand);
     if (!stand.is_const()) back.emplace_back(stand, node);
   }
-  if (there.empty()) return UOp();
-  const UOp inside = graph_rewrite(substitute(import_graph(*scratch, n), there), ungated_rules());
-  const UOp result = graph_rewrite(substitute(inside, back), ungated_rules());
+  bool has(UOp n) {
+    const UOp node = scratch ? import_graph(*scratch, n) : UOp();
+    return std::ranges::any_of(there, [&](const auto& pair) { return pair.first == node; });
+  }
+};
+
+// n, smaller, given the clauses; or null.
+UOp narrowed(UOp n, const std::vector<Clause>& clauses) {
+  if (clauses.empty() || n.is_const()) return UOp();
+  const std::vector<UOp> nodes = small_graph(n);
+  Substitution s;
+  for (const Clause& c : clauses) {
+    if (std::find(nodes.begin(), nodes.end(), c.node) == nodes.end()) continue;
+    const Interval known = bounds(c.node), range = intersect(known, c.range);
+    if (range == known || range.lo > range.hi || is_endless(range)) continue;
+    s.add(c.node, range);
+  }
+  if (s.there.empty()) return UOp();
+  // A loop keeps its size, of which a gate may know more than what closes it: that names it.
+  for (UOp r : nodes) {
+    if (!r.is(Op::RANGE) || r.src(0).is_const() || s.has(r)) continue;
+    if (bounds(r).lo > bounds(r).hi || is_endless(bounds(r))) return UOp();
+    s.add(r, bounds(r));
+  }
+  const UOp inside =
+      graph_rewrite(substitute(import_graph(*s.scratch, n), s.there), ungated_rules());
+  const UOp result = graph_rewrite(substitute(inside, s.back), ungated_rules());
   const std::vector<UOp> after = small_graph(result);
   const bool smaller = !after.empty() && after.size() < nodes.size();
   return smaller ? import_graph(n.arena(), result) : UOp();

@@ -73,18 +73,16 @@ Tensor places_by_counting(const Tensor& key) {
 // -------------------------------------------------------------------------------------- by a
 // network
 
-// What the network sorts: keys of 32 bits with their places in one word, or both side by side, and
-// values that go with them.
+// What the network sorts: keys of 32 bits with their places in one word, or both side by side.
 struct Items {
   Tensor key;
-  std::optional<Tensor> place, value;
+  std::optional<Tensor> place;
 };
 
 template <class Move>
 Items moved_by(const Items& items, Move&& move) {
-  Items result{move(items.key), {}, {}};
+  Items result{move(items.key), {}};
   if (items.place) result.place = move(*items.place);
-  if (items.value) result.value = move(*items.value);
   return result;
 }
 
@@ -96,20 +94,16 @@ Tensor stored(const Tensor& x) {
 
 // The lesser of each element and its partner where `is_first` holds, else the greater.
 Items compare(const Items& own, const Items& partner, const Tensor& is_first) {
-  if (!own.place && !own.value) {
+  if (!own.place) {
     const Tensor least = own.key.minimum(partner.key), most = own.key.maximum(partner.key);
-    return {Tensor::where(is_first, least, most), {}, {}};
+    return {Tensor::where(is_first, least, most), {}};
   }
-  Tensor is_less = own.key.lt(partner.key);
-  if (own.place) {
-    const Tensor is_earlier = own.place->lt(*partner.place);
-    is_less = is_less.bitwise_or(own.key.eq(partner.key).bitwise_and(is_earlier));
-  }
+  const Tensor is_less =
+      own.key.lt(partner.key)
+          .bitwise_or(own.key.eq(partner.key).bitwise_and(own.place->lt(*partner.place)));
   const Tensor is_kept = is_less.eq(is_first);
-  Items result{Tensor::where(is_kept, own.key, partner.key), {}, {}};
-  if (own.place) result.place = Tensor::where(is_kept, *own.place, *partner.place);
-  if (own.value) result.value = Tensor::where(is_kept, *own.value, *partner.value);
-  return result;
+  return {Tensor::where(is_kept, own.key, partner.key),
+          Tensor::where(is_kept, *own.place, *partner.place)};
 }
 
 // Elements i and size - 1 - i of each block.
@@ -158,92 +152,66 @@ Items run_network(Items items) {
   return items;
 }
 
-struct Sorted {
-  Tensor places;
-  std::optional<Tensor> values;  // where they are asked for
-};
-
 // The count is rounded up to a power of two; what is added has the largest key, and later places.
-Sorted sorted_by_network(const Tensor& key, const std::optional<Tensor>& values) {
+Tensor places_by_network(const Tensor& key) {
   const int64_t count = key.shape().back(), padded = int64_t(std::bit_ceil(uint64_t(count)));
   std::vector<std::pair<int64_t, int64_t>> after(key.shape().size(), {0, 0});
   after.back().second = padded - count;
   const Tensor whole = key.bitwise_not().pad(after, int64_t(0)).bitwise_not();
   const Tensor place = places_along(whole, whole.shape().size() - 1).expand(whole.shape());
-  Items items{whole, place, {}};
-  const bool is_narrow = key.dtype().bits() == 32;
-  if (is_narrow) {
+  Tensor sorted = place;
+  if (key.dtype().bits() == 32) {
     const Tensor word = whole.cast(dtypes::uint64).lshift(int64_t(32));
-    items = {word.bitwise_or(place.cast(dtypes::uint64)), {}, {}};
+    const Items items = run_network({word.bitwise_or(place.cast(dtypes::uint64)), {}});
+    sorted = items.key.cast(dtypes::uint32).cast(dtypes::int32);
+  } else {
+    sorted = *run_network({whole, place}).place;
   }
-  if (values) items.value = values->pad(after, false);
-  items = run_network(std::move(items));
-  const Tensor places =
-      is_narrow ? items.key.cast(dtypes::uint32).cast(dtypes::int32) : *items.place;
-  const auto first = [&](const Tensor& t) { return t.at({Ellipsis{}, Slice{.stop = count}}); };
-  return {first(places), values ? std::optional(first(*items.value)) : std::nullopt};
+  return sorted.at({Ellipsis{}, Slice{.stop = count}});
 }
 
-// x at the places, where they are few.
-Tensor at_places(const Tensor& x, const Tensor& places) {
-  const Tensor is_here =
-      places_along(x, x.shape().size() - 1).unsqueeze(-2).eq(places.unsqueeze(-1));
-  return Tensor::where(is_here, x.unsqueeze(-2), int64_t(0)).sum(last_axis()).cast(x.dtype());
+// A scalar is a row of one element.
+Tensor row_of(const Tensor& x) { return x.ndim() == 0 ? x.reshape({1}) : x; }
+
+// The places of a row's elements in order, along an axis.
+Tensor places_in_order(const Tensor& row, int64_t axis, bool descending) {
+  if (row.numel() == 0) return Tensor::empty(row.shape(), dtypes::int32, row.device());
+  const Tensor key = key_of(row.transpose(axis, -1), descending);
+  const bool is_short = key.shape().back() <= kMostCounted;
+  return (is_short ? places_by_counting(key) : places_by_network(key)).transpose(axis, -1);
 }
 
-enum class Wanted : uint8_t { kPlaces, kValuesToo };
-
-// Along the last axis; the first `count` of the result.
-Sorted sorted_along_last(const Tensor& x, bool descending, int64_t count, Wanted wanted) {
-  const bool has_values = wanted == Wanted::kValuesToo;
-  if (x.numel() == 0) {
-    Sizes shape(x.shape());
-    shape.back() = count;
-    return {Tensor::empty(shape, dtypes::int32, x.device()),
-            Tensor::empty(shape, x.dtype(), x.device())};
-  }
-  const auto first = [&](const Tensor& t) { return t.at({Ellipsis{}, Slice{.stop = count}}); };
-  const Tensor key = key_of(x, descending);
-  if (x.shape().back() <= kMostCounted) {
-    const Tensor places = first(places_by_counting(key));
-    return {places, has_values ? std::optional(at_places(x, places)) : std::nullopt};
-  }
-  const Sorted all = sorted_by_network(key, has_values ? std::optional(x) : std::nullopt);
-  return {first(all.places), has_values ? std::optional(first(*all.values)) : std::nullopt};
-}
-
-// The axis comes last, and back; a scalar is one element.
-Sorted sorted(std::string_view what, const Tensor& given, int64_t dim, bool descending,
-              std::optional<int64_t> count, Wanted wanted) {
-  const Tensor row = given.ndim() == 0 ? given.reshape({1}) : given;
-  const auto axis = int64_t(axis_of(what, dim, row.shape().size()));
-  const int64_t size = row.shape()[size_t(axis)];
+// The first `count` of them, and the values there; without a count all.
+std::pair<Tensor, Tensor> sorted(std::string_view what, const Tensor& x, int64_t dim,
+                                 bool descending, std::optional<int64_t> count) {
+  const Tensor row = row_of(x);
+  const size_t axis = axis_of(what, dim, row.shape().size());
+  const int64_t size = row.shape()[axis];
   if (count && (*count < 0 || *count > size)) {
     throw ShapeError(fmt::format("[{}] k is {}; allowed are 0 to {}", what, *count, size));
   }
-  Sorted s = sorted_along_last(row.transpose(axis, -1), descending, count.value_or(size), wanted);
-  const auto back = [&](const Tensor& t) {
-    const Tensor moved = t.transpose(axis, -1);
-    return given.ndim() == 0 && moved.numel() == 1 ? moved.reshape(Ints{}) : moved;
-  };
-  if (s.values) s.values = back(*s.values);
-  return {back(s.places), s.values};
+  std::vector<Index> first(axis + 1, Slice{});
+  first[axis] = Slice{.stop = count.value_or(size)};
+  const Tensor places = places_in_order(row, int64_t(axis), descending).at(first);
+  const Tensor values = row.gather(int64_t(axis), places);
+  if (x.ndim() == 0 && places.numel() == 1) return {values.reshape({}), places.reshape({})};
+  return {values, places};
 }
 
 }  // namespace
 
 Tensor Tensor::argsort(int64_t dim, bool descending) const {
-  return sorted("argsort", *this, dim, descending, {}, Wanted::kPlaces).places;
+  const Tensor row = row_of(*this);
+  const auto axis = int64_t(axis_of("argsort", dim, row.shape().size()));
+  return places_in_order(row, axis, descending).reshape(shape());
 }
 
 std::pair<Tensor, Tensor> Tensor::sort(int64_t dim, bool descending) const {
-  const Sorted s = sorted("sort", *this, dim, descending, {}, Wanted::kValuesToo);
-  return {*s.values, s.places};
+  return sorted("sort", *this, dim, descending, {});
 }
 
 std::pair<Tensor, Tensor> Tensor::topk(int64_t k, int64_t dim, bool largest) const {
-  const Sorted s = sorted("topk", *this, dim, largest, k, Wanted::kValuesToo);
-  return {*s.values, s.places};
+  return sorted("topk", *this, dim, largest, k);
 }
 
 }  // namespace weft

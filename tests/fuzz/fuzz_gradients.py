@@ -63,6 +63,19 @@ class Eager:
     def realize(self, x: Any) -> None:
         pass
 
+    def rows(self, x: Any, index: list[int]) -> Any:
+        return x.clone()[torch.tensor(index)]
+
+    def put_rows(self, x: Any, index: list[int], value: Any) -> None:
+        x[torch.tensor(index)] = self.copy(value)
+
+    def add_rows(self, x: Any, index: list[int], value: Any) -> Any:
+        more = torch.as_tensor(self.copy(value), dtype=x.dtype).expand(len(index), *x.shape[1:])
+        return x.clone().index_add(0, torch.tensor(index), more)
+
+    def put_where(self, x: Any, value: float) -> None:
+        x[x.detach() > 0.9] = value
+
 
 class Lazy:
     """The same on weft's."""
@@ -93,6 +106,19 @@ class Lazy:
 
     def realize(self, x: Any) -> None:
         x.realize()
+
+    def rows(self, x: Any, index: list[int]) -> Any:
+        return x[index]
+
+    def put_rows(self, x: Any, index: list[int], value: Any) -> None:
+        x[index] = value
+
+    def add_rows(self, x: Any, index: list[int], value: Any) -> Any:
+        more = value if isinstance(value, weft.Tensor) else weft.Tensor(value, dtype="float64")
+        return x.index_add(0, weft.Tensor(index), more.expand(len(index), *x.shape[1:]))
+
+    def put_where(self, x: Any, value: float) -> None:
+        x[x.detach() > 0.9] = value
 
 
 def numbers(shape: tuple[int, ...]) -> Any:
@@ -159,7 +185,8 @@ class Maker:
         for _ in range(r.randint(3, 14)):
             with contextlib.suppress(IndexError):
                 r.choice([self.view, self.view, self.compute, self.compute, self.combine, self.reduce, self.write,
-                          self.write, self.update, self.update, self.hidden, self.realize])()
+                          self.write, self.update, self.update, self.hidden, self.realize, self.rows, self.rows,
+                          self.put])()
         return self.steps
 
     # ---- steps
@@ -252,6 +279,34 @@ class Maker:
     def hidden(self) -> None:
         target = self.target()
         self.add(f"with t.no_grad(): t.write({target}, {self.value_for(target)})")
+
+    def rows(self) -> None:
+        name = self.pick(1)
+        size = self.names[name].shape[0]
+        index = [self.random.randrange(-size, size) for _ in range(self.random.randint(1, 5))]
+        if self.random.random() < 0.6:
+            self.define(f"t.rows({name}, {index})")
+        else:
+            shape = (len(index), *self.names[name].shape[1:])
+            fitting = [n for n in self.tensors if fits(self.names[n].shape, shape)]
+            index = [i % size for i in index]  # PyTorch takes no negative ones here
+            self.define(f"t.add_rows({name}, {index}, {self.random.choice([*fitting[-8:], '0.75'])})")
+
+    def put(self) -> None:
+        """Each row once: which of two writes to one place counts is not said in PyTorch."""
+        target = self.target()
+        view = eval(target, self.names)
+        if view.dim() == 0:
+            raise IndexError
+        if self.random.random() < 0.3:
+            self.add(f"t.put_where({target}, 0.6)")
+            return
+        size = view.shape[0]
+        index = self.random.sample(range(size), self.random.randint(1, size))
+        index = [i - size if self.random.random() < 0.3 else i for i in index]
+        shape = (len(index), *view.shape[1:])
+        fitting = [n for n in self.tensors if fits(self.names[n].shape, shape)]
+        self.add(f"t.put_rows({target}, {index}, {self.random.choice([*fitting[-8:], '0.75'])})")
 
     def realize(self) -> None:
         self.add(f"t.realize({self.pick()})")

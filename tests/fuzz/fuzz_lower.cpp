@@ -17,6 +17,7 @@
 #include "schedule/schedule.h"
 #include "tests/fuzz/choices.h"
 #include "tests/fuzz/driver.h"
+#include "tests/fuzz/random_exact_graph.h"
 #include "tests/fuzz/random_opts.h"
 #include "tests/fuzz/random_tensor_graph.h"
 #include "tests/fuzz/run_schedule.h"
@@ -25,8 +26,9 @@ using namespace weft;
 
 void fuzz_one(weft::fuzz::Choices& choices) {
   Arena arena;
-  fuzz::RandomTensorGraph generator(arena, choices);
-  const auto [sink, buffers] = generator.make();
+  const bool is_exact = choices.one_in(2);  // these have symbolic sizes, too
+  const auto [sink, buffers] = is_exact ? fuzz::RandomExactGraph(arena, choices).make()
+                                        : fuzz::RandomTensorGraph(arena, choices).make();
   Bindings bindings{buffers, {}};
   const std::vector<Array> expected = evaluate(sink, bindings);
   std::vector<Array> got;
@@ -35,15 +37,22 @@ void fuzz_one(weft::fuzz::Choices& choices) {
     const Schedule schedule = make_schedule(sink);
     got = test::run_schedule(schedule, buffers, [&](UOp ast) {
       text += "\n" + print(ast);
+      const bool may_cut = is_exact || fuzz::is_exact_in_any_order(ast);
       const OptList opts = fuzz::random_opts(
-          ast, choices,
-          fuzz::is_exact_in_any_order(ast) ? fuzz::Reductions::kCut : fuzz::Reductions::kLeft);
+          ast, choices, may_cut ? fuzz::Reductions::kCut : fuzz::Reductions::kLeft);
       text += "\n" + print(opts) + "\n";
       Trace trace;
-      const UOp linear = lower(ast, Target{.name = "test"}, opts, &trace);
+      UOp linear;
+      std::exception_ptr fault;
+      try {
+        linear = lower(ast, Target{.name = "test"}, opts, &trace);
+      } catch (...) {
+        fault = std::current_exception();
+      }
       for (const TracePass& pass : trace.passes) {
         text += fmt::format("\n{}:\n{}", pass.name, print(pass.after));
       }
+      if (fault) std::rethrow_exception(fault);
       return linear;
     });
   } catch (const std::exception& e) {

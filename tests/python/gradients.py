@@ -8,10 +8,11 @@ import numpy as np
 import torch
 from op_table import Op, arrays_of
 
+import weft
 from weft import Tensor
 
 # Absolute too: where a gradient is a difference of large numbers.
-TOLERANCES = {"float64": (1e-8, 1e-9), "float32": (2e-4, 2e-4)}
+TOLERANCES = {"float64": (1e-7, 1e-8), "float32": (2e-4, 2e-4)}
 
 
 def weights_of(shape: tuple[int, ...]) -> Any:
@@ -71,16 +72,35 @@ def check_second_gradients(op: Op) -> None:
         if not expected.requires_grad:
             return
         first = torch.autograd.grad(expected, [theirs[i] for i in by], create_graph=True, allow_unused=True)
-        used = [i for i, g in zip(by, first, strict=True) if g is not None and g.requires_grad]
-        if not used:
-            return
-        square = sum((g * g).sum() for g in first if g is not None and g.requires_grad)
-        second = torch.autograd.grad(square, [theirs[i] for i in used], allow_unused=True)
-        mine = total_of(op.weft(*ours), True).gradient(*[ours[i] for i in used])
-        total = sum((g * g).sum() for g in mine)
-        for i, y in zip(used, second, strict=True):
-            if y is None or not bool((y != 0).any()):
-                continue
-            np.testing.assert_allclose(total.gradient(ours[i])[0].numpy(), y.numpy(), 1e-6, 1e-7, equal_nan=True,
-                                       err_msg=f"{op.name}, twice by argument {i}")
+        try:
+            second_of(op, ours, theirs, by, first)
+        except RuntimeError as error:
+            if "is not implemented" not in str(error):  # by PyTorch
+                raise
         return
+
+
+def gradient_or_zero(result: Tensor, by: Tensor) -> Tensor:
+    """Zeros where nothing of `by` is in the result: PyTorch has zeros there too."""
+    try:
+        return result.gradient(by)[0]
+    except weft.Error as error:
+        if "is not among" not in str(error):
+            raise
+        return by.detach() * 0
+
+
+def second_of(op: Op, ours: list[Tensor], theirs: list[Any], by: list[int], first: Any) -> None:
+    used = [i for i, g in zip(by, first, strict=True) if g is not None and g.requires_grad]
+    if not used:
+        return
+    square = sum((g * g).sum() for g in first if g is not None and g.requires_grad)
+    second = torch.autograd.grad(square, [theirs[i] for i in used], allow_unused=True)
+    result = total_of(op.weft(*ours), True)
+    mine = [gradient_or_zero(result, ours[i]) for i in used]
+    total = sum((g * g).sum() for g in mine)
+    for i, y in zip(used, second, strict=True):
+        if y is None or not bool((y != 0).any()):
+            continue
+        np.testing.assert_allclose(gradient_or_zero(total, ours[i]).numpy(), y.numpy(), 1e-6, 1e-7, equal_nan=True,
+                                   err_msg=f"{op.name}, twice by argument {i}")

@@ -83,9 +83,9 @@ def stable(x: torch.Tensor, dim: int = -1, descending: bool = False) -> tuple[to
 
 
 SORTING = [
-    Op("sort", lambda x: x.sort(), stable, SORTED, dtypes=ALL, special=True, signs=False),
+    Op("sort", lambda x: x.sort(), stable, SORTED, dtypes=ALL, special=True),
     Op("sort_descending", lambda x: x.sort(descending=True), partial(stable, descending=True), SORTED, dtypes=ALL,
-       special=True, signs=False),
+       special=True),
     Op("sort_0", lambda x: x.sort(0), partial(stable, dim=0), SORTED),
     Op("sort_values", lambda x: x.sort(0)[0], lambda x: stable(x, 0)[0], (*AXES, (70, 2)), grad=True, distinct=True),
     Op("argsort", lambda x: x.argsort(), partial(torch.argsort, stable=True), SORTED, dtypes=ALL, special=True),

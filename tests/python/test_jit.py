@@ -371,3 +371,18 @@ def test_no_gradient_passes_out() -> None:
     function = jit(lambda: w * 2)
     assert [function().requires_grad for _ in range(4)] == [False] * 4
     assert (w * 2).requires_grad
+
+
+def test_indices_out_of_range_are_said_by_replays() -> None:
+    x, calls = Tensor([1.0, 2.0, 3.0]), Tensor([0])
+
+    @jit
+    def pick(index: Tensor) -> Tensor:
+        calls.assign(calls + 1)
+        return x[index + 0]
+
+    for index, expected in (([0, 1], [1, 2]), ([1, 2], [2, 3]), ([0, -1], [1, 3])):
+        assert pick(Tensor(index)).tolist() == expected
+    with pytest.raises(weft.IndexError, match="out of bounds of axis 0 with size 3"):
+        pick(Tensor([1, 3]))
+    assert pick(Tensor([1, 0])).tolist() == [2, 1] and calls.item() == 5 and pick.captures == 1
