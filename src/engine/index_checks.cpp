@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "base/ref.h"
-#include "ir/op.h"
 #include "runtime/buffer.h"
 #include "value/closure.h"
 #include "value/value.h"
