@@ -120,17 +120,21 @@ void bind_tensor_creation(TensorClass& c) {
   using Device = std::optional<std::string>;
   using Make = Tensor (*)(Ints, DType, std::string_view);
   const auto by_shape = [&c](const char* name, Make make, const char* doc) {
-    const std::string text =
-        fmt::format("def {}(*shape: {}, device: str | None = None, dtype: {} = None) -> Tensor",
-                    name, WEFT_SIZES, WEFT_DTYPE);
+    const std::string text = fmt::format(
+        "def {}(*shape: {}, device: str | None = None, dtype: {} = None, "
+        "requires_grad: bool = False) -> Tensor",
+        name, WEFT_SIZES, WEFT_DTYPE);
     c.def_static(
         name,
-        [name, make](const nb::args& shape, const Device& device, nb::handle dtype) {
-          return make(shape_of(shape, name), optional_dtype_of(dtype).value_or(dtypes::float32),
-                      device_of(device));
+        [name, make](const nb::args& shape, const Device& device, nb::handle dtype,
+                     bool requires_grad) {
+          return made(make(shape_of(shape, name),
+                           optional_dtype_of(dtype).value_or(dtypes::float32), device_of(device)),
+                      requires_grad);
         },
         nb::arg("shape"), nb::kw_only(), nb::arg("device") = nb::none(),
-        nb::arg("dtype") = nb::none(), nb::sig(text.c_str()), doc);
+        nb::arg("dtype") = nb::none(), nb::arg("requires_grad") = false, nb::sig(text.c_str()),
+        doc);
   };
   by_shape("empty", Tensor::empty, "Memory that nobody wrote yet.");
   by_shape("zeros", Tensor::zeros, R"(All elements 0.
@@ -142,14 +146,17 @@ void bind_tensor_creation(TensorClass& c) {
 
   c.def_static(
        "full",
-       [](nb::handle shape, nb::handle value, nb::handle dtype, const Device& device, bool) {
-         return Tensor::full(*axes_of(shape, "full"), number_of(value, "full"),
-                             optional_dtype_of(dtype), device_of(device));
+       [](nb::handle shape, nb::handle value, nb::handle dtype, const Device& device, bool,
+          bool requires_grad) {
+         return made(Tensor::full(*axes_of(shape, "full"), number_of(value, "full"),
+                                  optional_dtype_of(dtype), device_of(device)),
+                     requires_grad);
        },
        nb::arg("shape"), nb::arg("fill_value"), nb::arg("dtype") = nb::none(),
-       nb::arg("device") = nb::none(), nb::arg("buffer") = true,
+       nb::arg("device") = nb::none(), nb::arg("buffer") = true, nb::arg("requires_grad") = false,
        nb::sig("def full(shape: " WEFT_SIZES ", fill_value: " WEFT_NUMBER ", dtype: " WEFT_DTYPE
-               " = None, device: str | None = None, buffer: bool = True) -> Tensor"),
+               " = None, device: str | None = None, buffer: bool = True, requires_grad: bool = "
+               "False) -> Tensor"),
        R"(All elements the same number. `buffer` changes nothing: any tensor can be written.
 
 >>> Tensor.full((2, 2), 7).tolist()

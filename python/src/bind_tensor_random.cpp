@@ -28,30 +28,34 @@ DType dtype_or_float(nb::handle value) {
 
 std::string signature(const char* name, const char* more) {
   return fmt::format(
-      "def {}(*shape: {}, {}device: str | None = None, dtype: {} = None, contiguous: bool = True) "
-      "-> Tensor",
+      "def {}(*shape: {}, {}device: str | None = None, dtype: {} = None, contiguous: bool = True, "
+      "requires_grad: bool = False) -> Tensor",
       name, WEFT_SIZES, more, WEFT_DTYPE);
 }
 
 void by_shape(TensorClass& c, const char* name, Make make, const char* doc) {
   c.def_static(
       name,
-      [name, make](const nb::args& shape, const Device& device, nb::handle dtype, bool) {
-        return make(shape_of(shape, name), dtype_or_float(dtype), device.value_or(""));
+      [name, make](const nb::args& shape, const Device& device, nb::handle dtype, bool,
+                   bool requires_grad) {
+        return made(make(shape_of(shape, name), dtype_or_float(dtype), device.value_or("")),
+                    requires_grad);
       },
       nb::arg("shape"), nb::kw_only(), nb::arg("device") = nb::none(),
-      nb::arg("dtype") = nb::none(), nb::arg("contiguous") = true,
+      nb::arg("dtype") = nb::none(), nb::arg("contiguous") = true, nb::arg("requires_grad") = false,
       nb::sig(signature(name, "").c_str()), doc);
 }
 
 void by_slope(TensorClass& c, const char* name, MakeWithSlope make, const char* doc) {
   c.def_static(
       name,
-      [name, make](const nb::args& shape, double a, const Device& device, nb::handle dtype, bool) {
-        return make(shape_of(shape, name), a, dtype_or_float(dtype), device.value_or(""));
+      [name, make](const nb::args& shape, double a, const Device& device, nb::handle dtype, bool,
+                   bool requires_grad) {
+        return made(make(shape_of(shape, name), a, dtype_or_float(dtype), device.value_or("")),
+                    requires_grad);
       },
       nb::arg("shape"), nb::kw_only(), nb::arg("a") = 0.01, nb::arg("device") = nb::none(),
-      nb::arg("dtype") = nb::none(), nb::arg("contiguous") = true,
+      nb::arg("dtype") = nb::none(), nb::arg("contiguous") = true, nb::arg("requires_grad") = false,
       nb::sig(signature(name, "a: float = 0.01, ").c_str()), doc);
 }
 
@@ -62,12 +66,13 @@ void by_two(TensorClass& c, const char* name, const char* first, double first_de
   c.def_static(
       name,
       [name, make](const nb::args& shape, double x, double y, const Device& device,
-                   nb::handle dtype, bool) {
-        return make(shape_of(shape, name), x, y, dtype_or_float(dtype), device.value_or(""));
+                   nb::handle dtype, bool, bool requires_grad) {
+        return made(make(shape_of(shape, name), x, y, dtype_or_float(dtype), device.value_or("")),
+                    requires_grad);
       },
       nb::arg("shape"), nb::kw_only(), nb::arg(first) = first_default,
       nb::arg(second) = second_default, nb::arg("device") = nb::none(),
-      nb::arg("dtype") = nb::none(), nb::arg("contiguous") = true,
+      nb::arg("dtype") = nb::none(), nb::arg("contiguous") = true, nb::arg("requires_grad") = false,
       nb::sig(signature(name, more.c_str()).c_str()), doc);
 }
 

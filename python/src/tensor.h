@@ -79,6 +79,12 @@ std::vector<Tensor> tensors_of(nb::handle first, const nb::args& more, std::stri
 DType dtype_of(nb::handle value);
 std::optional<DType> optional_dtype_of(nb::handle value);
 
+// A new tensor, which requires gradients or not.
+inline Tensor made(Tensor tensor, bool requires_grad) {
+  if (requires_grad) tensor.set_requires_grad();
+  return tensor;
+}
+
 // ---- the parts of the class, one per file
 
 TensorClass bind_tensor(nb::module_& m);
@@ -108,7 +114,7 @@ void bind_dlpack(nb::module_& m, TensorClass& c);
 #define WEFT_FOREIGN "int | float | NDArray[typing.Any]"
 #define WEFT_DTYPE "DType | str | None"
 #define WEFT_AXES "int | collections.abc.Sequence[int] | None"
-#define WEFT_KEY                                                                      \
+#define WEFT_KEY                                                                                 \
   "int | slice | types.EllipsisType | None | Tensor | NDArray[typing.Any] | list[typing.Any] | " \
   "tuple[typing.Any, ...]"
 #define WEFT_SIZES "int | collections.abc.Sequence[int]"

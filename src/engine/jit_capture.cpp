@@ -289,13 +289,14 @@ class Maker {
                       .first_variable = uint32_t(recipe_->variables.size()),
                       .variable_count = uint32_t(call.variables.size()),
                       .bytes = 0,
-                      .flops = kernel.flops};
+                      .flops = 0};
     for (const uint32_t argument : call.arguments) {
       const ScheduledBuffer& b = schedule.buffers[argument];
       recipe_->arguments.push_back(slots[b.slot]);
       c.bytes += uint64_t(b.size) * uint64_t(b.dtype.item_bytes());
     }
     for (const BoundVariable& v : call.variables) recipe_->variables.push_back(v.value);
+    c.flops = kernel.flops.count(std::span(recipe_->variables).subspan(c.first_variable));
     recipe_->calls.push_back(c);
   }
 

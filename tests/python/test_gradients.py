@@ -288,3 +288,11 @@ def test_what_gradients_do_not_read_is_freed() -> None:
     assert weft.counters.live_bytes <= before + (1 << 18)
     w.sum().backward()
     assert grad(x)[:2] == [2, 2]
+
+
+def test_made_with_gradients() -> None:
+    made = [Tensor.zeros(2, requires_grad=True), Tensor.full((2,), 3.0, requires_grad=True),
+            Tensor.randn(2, requires_grad=True), Tensor.uniform(2, low=1.0, requires_grad=True)]
+    assert all(t.requires_grad and t.is_leaf for t in made)
+    with pytest.raises(weft.DTypeError, match="only floats"):
+        Tensor.zeros(2, dtype="int32", requires_grad=True)
