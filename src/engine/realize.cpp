@@ -374,7 +374,7 @@ void fill_called(Value& value, std::span<const Ref<Storage>> inputs, Garbage& ga
       kernel.results.clear();
       throw;
     }
-    count_kernel(bytes, kernel_flops(kernel.ast.root));
+    count_kernel(bytes, KernelFlops(kernel.ast.root).count({}));
     for (Ref<Value>& input : kernel.inputs) garbage.push_back(std::move(input));
     kernel.inputs.clear();
   }
