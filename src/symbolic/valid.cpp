@@ -156,11 +156,12 @@ UOp narrowed(UOp n, const std::vector<Clause>& clauses) {
     s.add(c.node, range);
   }
   if (s.there.empty()) return UOp();
-  // A loop keeps its size, of which a gate may know more than what closes it: that names it.
+  // A loop keeps its size, of which a gate may know more than what closes it: that names it. Nor is
+  // one that goes round once at most replaced by its place: what it closes stands in it.
   for (UOp r : nodes) {
     if (!r.is(Op::RANGE) || r.src(0).is_const() || s.has(r)) continue;
     if (bounds(r).lo > bounds(r).hi || is_endless(bounds(r))) return UOp();
-    s.add(r, bounds(r));
+    s.add(r, {bounds(r).lo, std::max(bounds(r).hi, bounds(r).lo + 1)});
   }
   const UOp inside =
       graph_rewrite(substitute(import_graph(*s.scratch, n), s.there), ungated_rules());
