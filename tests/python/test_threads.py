@@ -141,4 +141,4 @@ def test_others_run_meanwhile(name: str) -> None:
         time.sleep(0.001)
         ticks += 1
     thread.join()
-    assert ticks > 20
+    assert ticks > 5  # with the lock held it is 1
