@@ -291,7 +291,7 @@ class Maker {
                       .first_variable = uint32_t(recipe_->variables.size()),
                       .variable_count = uint32_t(call.variables.size()),
                       .bytes = 0,
-                      .flops = kernel.flops,
+                      .flops = 0,
                       .name = {},
                       .operations = {}};
     for (const uint32_t argument : call.arguments) {
@@ -300,6 +300,7 @@ class Maker {
       c.bytes += uint64_t(b.size) * uint64_t(b.dtype.item_bytes());
     }
     for (const BoundVariable& v : call.variables) recipe_->variables.push_back(v.value);
+    c.flops = kernel.flops.count(std::span(recipe_->variables).subspan(c.first_variable));
     if (shows(2)) {
       c.name = call.name;
       c.operations = kernel_operations(call.ast);

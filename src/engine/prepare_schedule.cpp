@@ -58,7 +58,7 @@ class Preparation {
     for (size_t i = next_++; i < kernels_.size(); i = next_++) {
       try {
         const UOp ast = schedule_.kernels[i].root;
-        kernels_[i] = {device_.compile(ast, names_[i]), kernel_flops(ast)};
+        kernels_[i] = {device_.compile(ast, names_[i]), KernelFlops(ast)};
       } catch (...) {
         failures_[i] = std::current_exception();
         next_ = kernels_.size();

@@ -1,11 +1,11 @@
 // The kernels of a schedule as programs, made once.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "runtime/device.h"
+#include "runtime/kernel_flops.h"
 #include "runtime/program.h"
 #include "schedule/schedule.h"
 
@@ -13,7 +13,7 @@ namespace weft {
 
 struct PreparedKernel {
   std::shared_ptr<Program> program;
-  uint64_t flops = 0;  // kernel_flops
+  KernelFlops flops;
 };
 
 struct PreparedSchedule {

@@ -154,7 +154,9 @@ std::vector<ScheduledKernel> describe(const Schedule& schedule, Device& device) 
       const ScheduledBuffer& buffer = schedule.buffers[argument];
       kernel.bytes += uint64_t(buffer.size) * uint64_t(buffer.dtype.item_bytes());
     }
-    kernel.flops = prepared->kernels[call.kernel].flops;
+    std::vector<int64_t> variables;
+    for (const BoundVariable& variable : call.variables) variables.push_back(variable.value);
+    kernel.flops = prepared->kernels[call.kernel].flops.count(variables);
     kernel.source = prepared->kernels[call.kernel].program->source();
     kernels.push_back(std::move(kernel));
   }

@@ -131,14 +131,15 @@ std::vector<Ref<Buffer>> run_schedule(const Schedule& schedule, const PreparedSc
       variables.clear();
       for (const BoundVariable& variable : call.variables) variables.push_back(variable.value);
       const PreparedKernel& kernel = prepared.kernels[call.kernel];
+      const uint64_t flops = kernel.flops.count(variables);
       const uint64_t begin = shows(2) ? now_ns() : 0;
       kernel.program->run(arguments, variables);
       if (shows(2)) {
         const uint64_t time = now_ns() - begin;
-        show_run({prepared.device->name(), call.name, time, bytes, kernel.flops,
+        show_run({prepared.device->name(), call.name, time, bytes, flops,
                   kernel_operations(call.ast)});
       }
-      count_kernel(bytes, kernel.flops);
+      count_kernel(bytes, flops);
       done++;
     }
   } catch (...) {

@@ -1,11 +1,17 @@
-// Nodes times loops.
+// Nodes times loops, added up once; the sizes of loops are known at a call.
 #include "runtime/kernel_flops.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <span>
+#include <string>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
+#include "ir/arena.h"
 #include "ir/bounds.h"
 #include "ir/dim.h"
 #include "ir/node.h"
@@ -13,6 +19,7 @@
 #include "ir/scope.h"
 #include "ir/shape.h"
 #include "ir/walk.h"
+#include "schedule/formula_steps.h"
 #include "schedule/rangeify/buffer_cost.h"
 
 namespace weft {
@@ -24,15 +31,22 @@ uint64_t to_count(double operations) {
 
 double rounds(UOp range) { return double(std::max<int64_t>(bounds(range.src(0)).hi, 0)); }
 
-// How often the loops of n, and those of `closed` that are not among them, go round together.
-double rounds_around(UOp n, std::span<const UOp> closed = {}) {
+// The loops of n, and those of `closed`, each once.
+std::vector<UOp> loops_around(UOp n, std::span<const UOp> closed = {}) {
   const std::span<const UOp> open = ranges_of(n);
-  double product = 1;
-  for (UOp range : open) product *= rounds(range);
+  std::vector<UOp> loops(open.begin(), open.end());
   for (UOp range : closed) {
-    if (std::find(open.begin(), open.end(), range) == open.end()) product *= rounds(range);
+    if (std::ranges::find(loops, range) == loops.end()) loops.push_back(range);
   }
-  return product;
+  return loops;
+}
+
+std::vector<std::string> names_of_variables(std::span<const UOp> order) {
+  std::set<std::string> names;
+  for (UOp n : order) {
+    if (n.is(Op::VARIABLE)) names.emplace(n.name());
+  }
+  return {names.begin(), names.end()};
 }
 
 // Indices, and what is true of them: what is computed to find data, not of data.
@@ -55,16 +69,71 @@ class Addresses {
 
 }  // namespace
 
-uint64_t kernel_flops(UOp ast) {
+// Adds up operations by the loops around them.
+class KernelFlops::Builder {
+ public:
+  Builder(KernelFlops& flops, Arena& arena) : flops_(flops), numbers_(arena) {}
+
+  void add(double operations, std::span<const UOp> loops) {
+    double most = operations;
+    std::vector<uint32_t> sizes;
+    for (UOp range : loops) {
+      most *= rounds(range);
+      const std::optional<uint32_t> step = step_of(range.src(0));
+      if (step) {
+        sizes.push_back(*step);
+      } else {
+        operations *= rounds(range);
+      }
+    }
+    flops_.most_ += most;
+    if (sizes.empty()) {
+      flops_.constant_ += operations;
+      return;
+    }
+    std::ranges::sort(sizes);
+    const auto known = std::ranges::find(flops_.terms_, sizes, &Term::sizes);
+    if (known == flops_.terms_.end()) {
+      flops_.terms_.push_back({operations, std::move(sizes)});
+    } else {
+      known->operations += operations;
+    }
+  }
+
+ private:
+  std::optional<uint32_t> step_of(UOp size) {
+    if (size.is_const()) return std::nullopt;
+    return flops_.steps_.add(size, numbers_);
+  }
+
+  KernelFlops& flops_;
+  NodeMap numbers_;
+};
+
+KernelFlops::KernelFlops(UOp ast) {
+  const std::vector<UOp> order = toposort(ast);
+  steps_ = FormulaSteps(names_of_variables(order));
+  Builder builder(*this, ast.arena());
   Addresses addresses;
-  double operations = 0;
-  for (UOp n : toposort(ast)) {
+  for (UOp n : order) {
     if (addresses.add(n)) continue;
     if (n.is(Op::REDUCE)) {
-      operations += rounds_around(n.src(0), n.srcs().subspan(1));
+      builder.add(1, loops_around(n.src(0), n.srcs().subspan(1)));
     } else if (is_elementwise(n.op())) {
-      operations += weight_of(n.op()) * rounds_around(n) * n.dtype().lanes;
+      builder.add(weight_of(n.op()) * n.dtype().lanes, loops_around(n));
     }
+  }
+}
+
+uint64_t KernelFlops::count(std::span<const int64_t> variables) const {
+  if (terms_.empty()) return to_count(constant_);
+  std::vector<int64_t> values;
+  if (!steps_.compute(variables, values)) return to_count(most_);
+  double operations = constant_;
+  for (const Term& term : terms_) {
+    double product = term.operations;
+    for (const uint32_t size : term.sizes) product *= double(std::max<int64_t>(values[size], 0));
+    operations += product;
   }
   return to_count(operations);
 }

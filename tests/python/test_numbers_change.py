@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from weft import Tensor, _core
+from weft import Tensor, _core, counters, jit
 
 
 @pytest.fixture(autouse=True)
@@ -102,3 +102,30 @@ def test_a_learning_rate_that_falls() -> None:
         values = values - values * np.float32(rate)
     np.testing.assert_allclose(w.numpy(), values, rtol=1e-6)
     assert len(kernels.graphs) <= 2
+
+
+@pytest.mark.parametrize("sum_up", [False, True])
+def test_operations_are_those_of_the_sizes_at_hand(sum_up: bool) -> None:
+    symbolic = 0
+    for n in [1000, 60, 7, 2, 2, 300]:
+        x = memory(n)[0] + 1
+        if sum_up:
+            x = x.sum()
+        said = x.schedule()
+        symbolic += any("VARIABLE" in k.graph for k in said)
+        counters.reset()
+        x.realize()
+        assert sum(k.flops for k in said) == counters.flops == (2 * n if sum_up else n)
+        assert sum(k.bytes for k in said) == counters.bytes == 4 * (n + (1 if sum_up else n))
+    assert symbolic > 0
+
+
+def test_operations_of_captured_calls() -> None:
+    step = jit(lambda x: x * 2 + 1)
+    for n in [16, 5, 9]:
+        (memory(n)[0] * 2 + 1).realize()
+    x = memory(3)[0]
+    for _ in range(4):
+        counters.reset()
+        step(x).realize()
+        assert counters.flops == 6
