@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -518,6 +519,12 @@ class Tensor {
   // What backward() collected; none before it.
   std::optional<Tensor> grad() const;
   void set_grad(const std::optional<Tensor>& grad);
+  // The same results with a gradient of one's own by the inputs, which they count as computed from,
+  // and which backward() may read in turn. Where gradients are off, the results detached.
+  struct BackwardCall;
+  using Backward = std::function<std::vector<std::optional<Tensor>>(const BackwardCall&)>;
+  static std::vector<Tensor> with_gradient(std::span<const Tensor> results,
+                                           std::span<const Tensor> inputs, Backward backward);
   Tensor contiguous_backward() const;  // itself; its gradient is put in memory of its own
 
   // ---- values
@@ -569,6 +576,14 @@ struct Tensor::AttentionOptions {
 
 struct Tensor::Svd {
   Tensor u, s, vt;
+};
+
+// What a user's gradient is called with, to give one by each input; none: it is 0.
+struct Tensor::BackwardCall {
+  std::span<const Tensor> gradients;  // by each result
+  // The values of result i with the gradient of results: a backward that reads them can be
+  // differentiated again. One that held the results themselves would hold itself.
+  std::function<Tensor(const Tensor& values, size_t i)> as_result;
 };
 
 Tensor operator+(const Tensor& x, const Tensor& y);

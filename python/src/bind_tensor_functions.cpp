@@ -118,10 +118,11 @@ void bind_tests(TensorClass& c) {
       .def(
           "allclose",
           [](const Tensor& x, nb::handle other, double rtol, double atol, bool equal_nan) {
-            return of_operand(x, "allclose", other,
-                              [&](const auto& y) { return x.isclose(y, rtol, atol, equal_nan); })
-                .all()
-                .item<bool>();
+            const Tensor are_all = of_operand(x, "allclose", other, [&](const auto& y) {
+                                     return x.isclose(y, rtol, atol, equal_nan);
+                                   }).all();
+            const nb::gil_scoped_release release;
+            return are_all.item<bool>();
           },
           nb::arg("other"), nb::arg("rtol") = 1e-5, nb::arg("atol") = 1e-8,
           nb::arg("equal_nan") = false,

@@ -90,7 +90,10 @@ Tensor part_of(const Tensor& x, nb::handle key) {
     const Index index = index_of(x, key);
     return x.at(Indices(&index, 1));
   }
-  return x.at(indices_of(x, key));
+  const Tensor mine = x;
+  const std::vector<Index> indices = indices_of(x, key);
+  const nb::gil_scoped_release release;  // masks are computed
+  return mine.at(indices);
 }
 
 bool has_tensors(const std::vector<Index>& indices) {

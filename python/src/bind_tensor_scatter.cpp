@@ -144,7 +144,10 @@ void bind_masks(TensorClass& c) {
       .def(
           "masked_select",
           [](const Tensor& x, const Tensor& mask, std::optional<int64_t> size, nb::handle fill) {
-            return x.masked_select(mask, size, number_of(fill, "masked_select"));
+            const Tensor mine = x, where = mask;
+            const Number number = number_of(fill, "masked_select");
+            const nb::gil_scoped_release release;
+            return mine.masked_select(where, size, number);
           },
           nb::arg("mask"), nb::arg("size") = nb::none(), nb::arg("fill_value") = 0,
           nb::sig("def masked_select(self, mask: Tensor, size: int | None = None, "
@@ -160,7 +163,10 @@ void bind_masks(TensorClass& c) {
       .def(
           "nonzero",
           [](const Tensor& x, std::optional<int64_t> size, nb::handle fill) {
-            return x.nonzero(size, number_of(fill, "nonzero"));
+            const Tensor mine = x;
+            const Number number = number_of(fill, "nonzero");
+            const nb::gil_scoped_release release;
+            return mine.nonzero(size, number);
           },
           nb::arg("size") = nb::none(), nb::arg("fill_value") = 0,
           nb::sig("def nonzero(self, size: int | None = None, fill_value: int = 0) -> Tensor"),

@@ -78,5 +78,7 @@ void bind_schedule(nb::module_& m);
 void bind_codegen(nb::module_& m);
 void bind_jit(nb::module_& m);
 void bind_recording(nb::module_& m);
+void bind_function(nb::module_& m);
+void bind_custom_kernel(nb::module_& m);
 
 }  // namespace weft::python

@@ -103,4 +103,6 @@ into that of the left one.)");
   bind_dlpack(m, tensor);
   bind_jit(m);
   bind_recording(m);
+  bind_function(m);
+  bind_custom_kernel(m);
 }

@@ -14,6 +14,8 @@
 from weft import array_api, dtypes, errors, ir, nn
 from weft._check import check
 from weft._core import Tensor, counters, from_dlpack, set_beam
+from weft._custom_kernel import custom_kernel
+from weft._function import Saved, function
 from weft._grad import enable_grad, no_grad
 from weft._jit import jit
 from weft._variable import BoundVariable, Variable
@@ -49,6 +51,7 @@ __all__ = [
     "JitError",
     "ParseError",
     "RewriteLoopError",
+    "Saved",
     "ShapeError",
     "SpecError",
     "StateDictError",
@@ -58,10 +61,12 @@ __all__ = [
     "array_api",
     "check",
     "counters",
+    "custom_kernel",
     "dtypes",
     "enable_grad",
     "errors",
     "from_dlpack",
+    "function",
     "ir",
     "jit",
     "nn",

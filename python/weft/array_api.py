@@ -4,8 +4,7 @@
 >>> xp.sum(xp.astype(xp.arange(4), xp.float64) ** 2).item()
 14.0
 
-`MISSING` names what is not here: complex numbers, functions whose result has a shape that depends on
-values, and lookups by arrays of indices. Of the standard's attributes, `Tensor.size` is a method, as in PyTorch.
+`MISSING` names what is not here: complex numbers, searchsorted, and sets. Of the standard's attributes, `Tensor.size` is a method, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ e, inf, nan, newaxis, pi = math.e, math.inf, math.nan, None, math.pi
 
 __array_api_version__ = "2023.12"
 
-MISSING = ("complex64", "complex128", "conj", "imag", "real", "nonzero", "searchsorted", "take",
+MISSING = ("complex64", "complex128", "conj", "imag", "real", "searchsorted",
            "unique_all", "unique_counts", "unique_inverse", "unique_values")
 
 Number = Union[builtins.bool, int, float]
@@ -416,6 +415,21 @@ def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: builtins.bool = F
     return x.argmin(axis, keepdim=keepdims)
 
 
+def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
+    """The places along each axis where elements are not 0; computes x."""
+    return unstack(x.nonzero(), axis=1)
+
+
+def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
+    """The parts at these places along an axis."""
+    if axis is None:
+        if x.ndim != 1:
+            raise ValueError(f"[take] of {x.ndim} axes one has to be named")
+        axis = 0
+    result: Tensor = x[(slice(None),) * (axis % x.ndim) + (indices,)]
+    return result
+
+
 def where(condition: Tensor, x1: Operand, x2: Operand, /) -> Tensor:
     """x1 where the condition holds, else x2."""
     return condition.where(x1, x2)
@@ -489,8 +503,8 @@ class _Info:
     """What `__array_namespace_info__` gives."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Of data-dependent shapes there are none; masks do not index."""
-        return {"boolean indexing": False, "data-dependent shapes": False}
+        """Masks index, and shapes may depend on values: these are computed then."""
+        return {"boolean indexing": True, "data-dependent shapes": True}
 
     def default_device(self) -> str:
         """Where tensors are made."""

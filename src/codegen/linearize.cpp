@@ -73,6 +73,10 @@ class Linearizer {
     const Frame frame = std::move(open_.back());
     open_.pop_back();
     if (open_.empty()) return;
+    if (!frame.effect) {
+      throw InternalError(
+          fmt::format("[linearize] nothing is done in {}", short_form(frame.range)));
+    }
     const UOp end = arena_.make(Op::END, dtypes::void_, {frame.effect, frame.range});
     list_.push_back(end);
     open_.back().effect = end;

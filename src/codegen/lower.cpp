@@ -58,7 +58,7 @@ UOp lower(UOp ast, const Target& target, std::span<const Opt> opts, Trace* trace
   passes.run("optimise", [&](UOp n) { return apply_opts(n, opts); });
   passes.run("expand", expand);
   passes.run("reduce to registers", [&](UOp n) { return reduce_to_registers(n, target); });
-  passes.run("simplify", [](UOp n) { return simplify(n); });
+  passes.run("simplify", [](UOp n) { return simplify(n, nullptr, Loads::kStay); });
   passes.run("vectorize", vectorize);
   passes.run("widen loads", [&](UOp n) { return widen_loads(n, target); });
   passes.run("index width", index_width);

@@ -157,7 +157,7 @@ class Vectorizer {
     if (!is_in_scope(range_, address.index)) return address.lanes;
     if (reads_memory(address.index)) return lane_at(address.lanes, lane);
     const std::pair<UOp, UOp> place{range_, index_const(arena_, lane)};
-    return simplify(replace_ranges(address.index, {&place, 1}));
+    return simplify(replace_ranges(address.index, {&place, 1}), nullptr, Loads::kStay);
   }
 
   // Whether an index is more than arithmetic on loops.

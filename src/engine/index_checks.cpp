@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "base/ref.h"
-#include "ir/op.h"
 #include "runtime/buffer.h"
 #include "value/closure.h"
 #include "value/value.h"
@@ -42,7 +41,7 @@ std::vector<Value*> computed_from(const Closure& closure, size_t guard) {
   is_it[guard] = true;
   for (size_t i = guard + 1; i < nodes.size(); i++) {
     const Closure::Node& n = nodes[i];
-    if (n.is_filled || n.value->is(Op::COPY)) continue;
+    if (n.is_filled || n.value->is_staged()) continue;
     for (const Ref<Value>& source : n.value->sources()) {
       if (is_it[closure.index_of(*source)]) is_it[i] = true;
     }

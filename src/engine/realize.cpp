@@ -32,6 +32,7 @@
 #include "ir/print.h"
 #include "ir/walk.h"
 #include "runtime/buffer.h"
+#include "runtime/counters.h"
 #include "runtime/debug.h"
 #include "runtime/device.h"
 #include "runtime/kernel_cache.h"
@@ -39,6 +40,7 @@
 #include "schedule/schedule.h"
 #include "schedule/schedule_cache.h"
 #include "value/closure.h"
+#include "value/custom_kernel.h"
 #include "value/import.h"
 #include "value/storage.h"
 #include "value/storage_watch.h"
@@ -319,9 +321,19 @@ std::vector<Storage*> pointers_to(const Storages& storages) {
   return pointers;
 }
 
+// What a staged Value is computed from.
+std::span<const Ref<Value>> sources_of_staged(const Value& value) {
+  if (const CustomKernel* kernel = value.custom_kernel()) return kernel->inputs;
+  return value.sources();
+}
+
 Storages storages_of_sources(std::span<const Ref<Value>> copies) {
   Storages storages;
-  for (const Ref<Value>& copy : copies) storages.push_back(Storage::make(copy->sources()[0]));
+  for (const Ref<Value>& copy : copies) {
+    for (const Ref<Value>& source : sources_of_staged(*copy)) {
+      storages.push_back(Storage::make(source));
+    }
+  }
   return storages;
 }
 
@@ -340,10 +352,41 @@ void fill_copy(Value& copy, const Storage& source, Garbage& garbage) {
   fill(copy, std::move(to), garbage);
 }
 
-// Storages to realise, and then Values to copy what each holds to.
+// Runs a kernel of a user on what these hold, where another output has not done so.
+void fill_called(Value& value, std::span<const Ref<Storage>> inputs, Garbage& garbage) {
+  CustomKernel& kernel = *value.custom_kernel();
+  if (kernel.results.empty()) {
+    std::vector<Ref<Buffer>> held;
+    std::vector<Buffer*> arguments;
+    uint64_t bytes = 0;
+    for (const CustomKernel::Output& output : kernel.outputs) {
+      kernel.results.push_back(Buffer::make(value.device(), output.dtype, output.count));
+      arguments.push_back(kernel.results.back().get());
+    }
+    for (const Ref<Storage>& input : inputs) {
+      held.push_back(input->memory());
+      arguments.push_back(held.back().get());
+    }
+    for (const Buffer* argument : arguments) bytes += argument->bytes();
+    try {
+      value.device().compile(kernel.ast.root, kernel.name)->run(arguments, {});
+    } catch (...) {
+      kernel.results.clear();
+      throw;
+    }
+    count_kernel(bytes, KernelFlops(kernel.ast.root).count({}));
+    for (Ref<Value>& input : kernel.inputs) garbage.push_back(std::move(input));
+    kernel.inputs.clear();
+  }
+  const std::lock_guard lock(graph_mutex());
+  fill(value, std::move(kernel.results[size_t(value.numbers()[1])]), garbage);
+}
+
+// Storages to realise, and then Values to make of what they hold.
 struct Stage {
   Storages storages;
   std::vector<Ref<Value>> copies;
+  std::vector<size_t> source_counts;  // of each
 };
 
 // Runs one device after the other, up to one that has something to be copied first.
@@ -362,7 +405,9 @@ void run_copies(std::vector<Ref<Value>> first) {
   std::vector<Stage> stages;
   const auto push = [&](std::vector<Ref<Value>> copies) {
     Storages storages = storages_of_sources(copies);
-    stages.push_back({std::move(storages), std::move(copies)});
+    std::vector<size_t> counts;
+    for (const Ref<Value>& copy : copies) counts.push_back(sources_of_staged(*copy).size());
+    stages.push_back({std::move(storages), std::move(copies), std::move(counts)});
   };
   push(std::move(first));
   while (!stages.empty()) {
@@ -372,8 +417,17 @@ void run_copies(std::vector<Ref<Value>> first) {
       continue;
     }
     const Stage& stage = stages.back();
+    std::span<const Ref<Storage>> rest = stage.storages;
     for (size_t i = 0; i < stage.copies.size(); i++) {
-      if (!stage.copies[i]->is_filled()) fill_copy(*stage.copies[i], *stage.storages[i], garbage);
+      Value& copy = *stage.copies[i];
+      const auto sources = rest.first(stage.source_counts[i]);
+      rest = rest.subspan(sources.size());
+      if (copy.is_filled()) continue;
+      if (copy.is(Op::KERNEL)) {
+        fill_called(copy, sources, garbage);
+      } else {
+        fill_copy(copy, *sources[0], garbage);
+      }
     }
     stages.pop_back();
   }

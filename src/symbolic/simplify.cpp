@@ -25,9 +25,10 @@ std::vector<RuleTable> ungated_tables() {
 
 }  // namespace
 
-std::vector<RuleTable> symbolic_tables() {
+std::vector<RuleTable> symbolic_tables(Loads loads) {
   std::vector<RuleTable> all = ungated_tables();
-  all.insert(all.end(), valid_tables().begin(), valid_tables().end());
+  const std::span<const RuleTable> valid = valid_tables(loads);
+  all.insert(all.end(), valid.begin(), valid.end());
   return all;
 }
 
@@ -36,13 +37,14 @@ const RuleSet& ungated_rules() {
   return kRules;
 }
 
-const RuleSet& symbolic_rules() {
-  static const RuleSet kRules("symbolic", symbolic_tables());
-  return kRules;
+const RuleSet& symbolic_rules(Loads loads) {
+  static const RuleSet kNarrowing("symbolic", symbolic_tables());
+  static const RuleSet kStaying("symbolic, gated", symbolic_tables(Loads::kStay));
+  return loads == Loads::kStay ? kStaying : kNarrowing;
 }
 
-UOp simplify(UOp root, Trace* trace) {
-  return graph_rewrite(root, symbolic_rules(),
+UOp simplify(UOp root, Trace* trace, Loads loads) {
+  return graph_rewrite(root, symbolic_rules(loads),
                        {.shapes = Shapes::kKept, .trace = trace, .pass = "simplify"});
 }
 

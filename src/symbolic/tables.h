@@ -4,6 +4,7 @@
 #include <span>
 
 #include "rewrite/rule.h"
+#include "symbolic/simplify.h"
 
 namespace weft {
 
@@ -12,6 +13,7 @@ std::span<const RuleTable> identity_tables();  // neutral and absorbing elements
 std::span<const RuleTable> collect_tables();   // sums and products in canonical form
 std::span<const RuleTable> divmod_tables();    // floor division and remainder
 std::span<const RuleTable> compare_tables();   // comparisons, minimum and maximum
-std::span<const RuleTable> valid_tables();     // what a gate says about the values behind it
+// What a gate says about the values behind it.
+std::span<const RuleTable> valid_tables(Loads loads = Loads::kNarrow);
 
 }  // namespace weft

@@ -144,8 +144,14 @@ struct Substitution {
   }
 };
 
+bool has_other_loads(std::span<const UOp> after, UOp before) {
+  const std::vector<UOp> nodes = toposort(before);
+  return std::ranges::any_of(
+      after, [&](UOp n) { return n.is(Op::LOAD) && std::ranges::find(nodes, n) == nodes.end(); });
+}
+
 // n, smaller, given the clauses; or null.
-UOp narrowed(UOp n, const std::vector<Clause>& clauses) {
+UOp narrowed(UOp n, const std::vector<Clause>& clauses, Loads loads) {
   if (clauses.empty() || n.is_const()) return UOp();
   const std::vector<UOp> nodes = small_graph(n);
   Substitution s;
@@ -156,18 +162,20 @@ UOp narrowed(UOp n, const std::vector<Clause>& clauses) {
     s.add(c.node, range);
   }
   if (s.there.empty()) return UOp();
-  // A loop keeps its size, of which a gate may know more than what closes it: that names it.
+  // A loop keeps its size, of which a gate may know more than what closes it: that names it. Nor is
+  // one that goes round once at most replaced by its place: what it closes stands in it.
   for (UOp r : nodes) {
     if (!r.is(Op::RANGE) || r.src(0).is_const() || s.has(r)) continue;
     if (bounds(r).lo > bounds(r).hi || is_endless(bounds(r))) return UOp();
-    s.add(r, bounds(r));
+    s.add(r, {bounds(r).lo, std::max(bounds(r).hi, bounds(r).lo + 1)});
   }
-  const UOp inside =
-      graph_rewrite(substitute(import_graph(*s.scratch, n), s.there), ungated_rules());
+  const UOp before = import_graph(*s.scratch, n);
+  const UOp inside = graph_rewrite(substitute(before, s.there), ungated_rules());
   const UOp result = graph_rewrite(substitute(inside, s.back), ungated_rules());
   const std::vector<UOp> after = small_graph(result);
   const bool smaller = !after.empty() && after.size() < nodes.size();
-  return smaller ? import_graph(n.arena(), result) : UOp();
+  if (!smaller || (loads == Loads::kStay && has_other_loads(after, before))) return UOp();
+  return import_graph(n.arena(), result);
 }
 
 UOp with_source(Match& m, size_t i, UOp source) {
@@ -176,9 +184,12 @@ UOp with_source(Match& m, size_t i, UOp source) {
   return m.arena().with_srcs(m.root(), srcs);
 }
 
+template <Loads loads>
 UOp narrow_where(Match& m) {
-  if (const UOp n = narrowed(m[y], clauses_of(m[x], Gated::kHolds))) return with_source(m, 1, n);
-  if (const UOp n = narrowed(m[z], clauses_of(m[x], Gated::kFails))) return with_source(m, 2, n);
+  const std::vector<Clause> holds = clauses_of(m[x], Gated::kHolds);
+  if (const UOp n = narrowed(m[y], holds, loads)) return with_source(m, 1, n);
+  const std::vector<Clause> fails = clauses_of(m[x], Gated::kFails);
+  if (const UOp n = narrowed(m[z], fails, loads)) return with_source(m, 2, n);
   return UOp();
 }
 
@@ -187,48 +198,55 @@ UOp narrow_where(Match& m) {
 UOp narrow_join(Match& m) {
   const Gated gate = m.root().is(Op::AND) ? Gated::kHolds : Gated::kFails;
   const auto side = [&](UOp n, UOp other) {
-    return reads_memory(n) ? UOp() : narrowed(n, clauses_of(other, gate));
+    return reads_memory(n) ? UOp() : narrowed(n, clauses_of(other, gate), Loads::kStay);
   };
   if (const UOp n = side(m[y], m[x])) return with_source(m, 1, n);
   if (const UOp n = side(m[x], m[y])) return with_source(m, 0, n);
   return UOp();
 }
 
+template <Loads loads>
 UOp narrow_load(Match& m) {
-  const UOp n = narrowed(m[x], clauses_of(m[y], Gated::kHolds));
+  const UOp n = narrowed(m[x], clauses_of(m[y], Gated::kHolds), loads);
   return n ? with_source(m, 0, n) : UOp();
 }
 
+template <Loads loads>
 UOp narrow_store(Match& m) {
   const std::vector<Clause> clauses = clauses_of(m[z], Gated::kHolds);
   // A place that memory holds is known in the gate by the same expression.
   const std::span<const UOp> at = m[x].srcs().subspan(m[x].src_count() > 0 ? 1 : 0);
   const bool is_in_memory = m[x].is(Op::INDEX) && std::ranges::any_of(at, reads_memory);
   if (!is_in_memory) {
-    if (const UOp n = narrowed(m[x], clauses)) return with_source(m, 0, n);
+    if (const UOp n = narrowed(m[x], clauses, loads)) return with_source(m, 0, n);
   }
-  if (const UOp n = narrowed(m[y], clauses)) return with_source(m, 1, n);
+  if (const UOp n = narrowed(m[y], clauses, loads)) return with_source(m, 1, n);
   return UOp();
 }
 
 // clang-format off
+template <Loads loads>
 constexpr Rule kNarrow[] = {
-    rule("narrow-where",     where(x, y, z),            narrow_where),
-    rule("narrow-load",      op(Op::LOAD, x, y, z),     narrow_load),
-    rule("narrow-store",     op(Op::STORE, x, y, z),    narrow_store),
+    rule("narrow-where",     where(x, y, z),            narrow_where<loads>),
+    rule("narrow-load",      op(Op::LOAD, x, y, z),     narrow_load<loads>),
+    rule("narrow-store",     op(Op::STORE, x, y, z),    narrow_store<loads>),
 };
 constexpr Rule kNarrowBool[] = {
     rule("narrow-join",      op({Op::AND, Op::OR}, x, y), narrow_join),
 };
 // clang-format on
 
+template <Loads loads>
 constexpr RuleTable kTables[] = {
-    {"gates", kAnyDType, kNarrow},
+    {"gates", kAnyDType, kNarrow<loads>},
     {"gates of gates", kBools, kNarrowBool},
 };
 
 }  // namespace
 
-std::span<const RuleTable> valid_tables() { return kTables; }
+std::span<const RuleTable> valid_tables(Loads loads) {
+  if (loads == Loads::kStay) return kTables<Loads::kStay>;
+  return kTables<Loads::kNarrow>;
+}
 
 }  // namespace weft

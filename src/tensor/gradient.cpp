@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <span>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "ir/op.h"
 #include "tensor/gradient_rules.h"
 #include "tensor/operand.h"
+#include "value/linked_step.h"
 #include "value/movement.h"
 #include "value/operation_watch.h"
 #include "value/storage.h"
@@ -58,12 +61,23 @@ void will_collect(Storage& leaf) {
   if (OperationWatch* watch = operation_watch()) watch->will_collect(leaf);
 }
 
-// The gradient by every step of a tape, of its last one.
-std::vector<Ref<Value>> walk_back(const Tape& tape, Ref<Value> seed) {
+// Adds a gradient by `of` to what there is.
+void add_to(Ref<Value>& sum, Ref<Value> more, const Value& of) {
+  if (!sum) {
+    sum = std::move(more);
+  } else {
+    sum = apply(Op::ADD, of.dtype(), of.shape(), std::move(sum), std::move(more));
+  }
+}
+
+// The gradient by every step of a tape, of its roots, each of which has one.
+std::vector<Ref<Value>> walk_back(const Tape& tape, std::span<Ref<Value>> by_roots) {
   const std::span<const Tape::Step> steps = tape.steps();
   std::vector<Ref<Value>> by(steps.size());
-  if (steps.empty()) return by;
-  by.back() = std::move(seed);
+  for (size_t i = 0; i < by_roots.size(); i++) {
+    const uint32_t root = tape.roots()[i];
+    if (root != Tape::kNone) add_to(by[root], std::move(by_roots[i]), *steps[root].value);
+  }
   for (size_t i = steps.size(); i-- > 0;) {
     if (!by[i]) continue;
     const Tape::Step& step = steps[i];
@@ -72,19 +86,82 @@ std::vector<Ref<Value>> walk_back(const Tape& tape, Ref<Value> seed) {
     if (!goes_on) continue;
     Gradients more = gradients_of(StepBack(tape, step, by[i]));
     for (size_t k = 0; k < more.size(); k++) {
-      if (!more[k]) continue;
-      Ref<Value>& sum = by[step.sources[k]];
-      if (!sum) {
-        sum = std::move(more[k]);
-      } else {
-        const Value& of = *steps[step.sources[k]].value;
-        sum = apply(Op::ADD, of.dtype(), of.shape(), std::move(sum), std::move(more[k]));
-      }
+      const uint32_t source = step.sources[k];
+      if (more[k]) add_to(by[source], std::move(more[k]), *steps[source].value);
     }
     if (!step.is_target) by[i] = {};
   }
   return by;
 }
+
+// What a walk back came to: a leaf, or a Value that was asked for.
+struct Reached {
+  const Value* value;   // by its address, the Value that was asked for
+  int64_t leaf_number;  // 0: none
+  Ref<Storage> leaf;    // where it lives
+  Sizes shape;
+  Ref<Value> gradient;
+};
+
+// A walk back over tapes: from a root to the results of LinkedSteps, and on from their inputs.
+// Later steps come first: what leads to a step is known before the step is.
+class WalkBack {
+ public:
+  explicit WalkBack(const Tape::Targets& targets) : targets_(targets) {}
+
+  std::vector<Reached> run(const Ref<Value>& root, Ref<Value> seed) {
+    Value* const roots[] = {root.get()};
+    Ref<Value> by_roots[] = {std::move(seed)};
+    walk(roots, by_roots);
+    while (!pending_.empty()) {
+      const Pending next = std::move(pending_.extract(std::prev(pending_.end())).mapped());
+      std::vector<Ref<Value>> by = next.step->gradients(next.by_results);
+      std::vector<Value*> inputs;
+      std::vector<Ref<Value>> by_inputs;
+      for (size_t i = 0; i < by.size(); i++) {
+        if (!by[i] || next.step->inputs()[i] == nullptr) continue;
+        inputs.push_back(next.step->inputs()[i]);
+        by_inputs.push_back(std::move(by[i]));
+      }
+      walk(inputs, by_inputs);
+    }
+    return std::move(reached_);
+  }
+
+  bool leads_to_targets() const { return leads_; }
+
+ private:
+  struct Pending {
+    Ref<LinkedStep> step;
+    std::vector<Ref<Value>> by_results;
+  };
+
+  void walk(std::span<Value* const> roots, std::span<Ref<Value>> by_roots) {
+    const Tape tape(roots, targets_);
+    leads_ |= !tape.steps().empty();
+    std::vector<Ref<Value>> by = walk_back(tape, by_roots);
+    for (size_t i = 0; i < by.size(); i++) {
+      const Tape::Step& step = tape.steps()[i];
+      if (!by[i] || !step.is_target) continue;
+      const Value& value = *step.value;
+      if (LinkedStep* linked = value.linked_step()) {
+        auto [at, is_new] = pending_.try_emplace(linked->number());
+        if (is_new) at->second = {Ref(linked), std::vector<Ref<Value>>(linked->results())};
+        add_to(at->second.by_results[size_t(value.numbers()[2])], by[i], value);
+      }
+      reached_.push_back({.value = &value,
+                          .leaf_number = value.is_leaf() ? value.numbers()[1] : 0,
+                          .leaf = step.leaf,
+                          .shape = Sizes(value.shape()),
+                          .gradient = std::move(by[i])});
+    }
+  }
+
+  Tape::Targets targets_;
+  bool leads_ = false;
+  std::map<uint64_t, Pending> pending_;  // by the number of the step
+  std::vector<Reached> reached_;
+};
 
 // A gradient is of the shape that its tensor is laid out in, whatever view of it a rule made.
 Ref<Value> sum_of(Ref<Value> a, Ref<Value> b) {
@@ -138,21 +215,20 @@ void Tensor::backward(const std::optional<Tensor>& gradient) const {
     const GradMode on(true);
     return read(*this);
   }();
-  const Tape tape(root, {.all_leaves = true});
-  if (tape.steps().empty()) {
+  WalkBack walk({.all_leaves = true});
+  std::vector<Reached> all = walk.run(root, std::move(seed));
+  if (!walk.leads_to_targets()) {
     throw Error("[backward] nothing that this was computed from requires a gradient");
   }
-  std::vector<Ref<Value>> by = walk_back(tape, std::move(seed));
-  for (size_t i = 0; i < by.size(); i++) {
-    const Ref<Storage>& leaf = tape.steps()[i].leaf;
-    if (!by[i] || !leaf) continue;
-    View view = contiguous_view(leaf->dtype(), tape.steps()[i].value->shape());
-    if (Ref<Storage> collected = leaf->gradient()) {
+  for (Reached& by : all) {
+    if (!by.leaf) continue;
+    View view = contiguous_view(by.leaf->dtype(), by.shape);
+    if (Ref<Storage> collected = by.leaf->gradient()) {
       Tensor grad(std::move(collected), std::move(view));
-      grad.assign(grad.add(tensor_of(std::move(by[i]))));
+      grad.assign(grad.add(tensor_of(std::move(by.gradient))));
     } else {
-      will_collect(*leaf);
-      leaf->set_gradient(tensor_of(std::move(by[i])).storage());
+      will_collect(*by.leaf);
+      by.leaf->set_gradient(tensor_of(std::move(by.gradient)).storage());
     }
   }
 }
@@ -173,17 +249,15 @@ std::vector<Tensor> Tensor::gradient(std::span<const Tensor> targets,
   for (const Value* value : values) {
     if (value != nullptr) asked.push_back(value);
   }
-  const Tape tape(read(*this), {.values = asked, .leaves = leaves});
-  const std::vector<Ref<Value>> by = walk_back(tape, seed_of(*this, gradient));
+  const std::vector<Reached> all =
+      WalkBack({.values = asked, .leaves = leaves}).run(read(*this), seed_of(*this, gradient));
   std::vector<Tensor> results;
   for (size_t k = 0; k < targets.size(); k++) {
     const int64_t number = targets[k].storage()->leaf_number();
     Ref<Value> sum;
-    for (size_t i = 0; i < by.size(); i++) {
-      const Value& value = *tape.steps()[i].value;
-      const bool is_it =
-          number != 0 ? value.is_leaf() && value.numbers()[1] == number : &value == values[k];
-      if (is_it && by[i]) sum = sum_of(std::move(sum), by[i]);
+    for (const Reached& by : all) {
+      const bool is_it = number != 0 ? by.leaf_number == number : by.value == values[k];
+      if (is_it) sum = sum_of(std::move(sum), by.gradient);
     }
     if (!sum) {
       throw Error(fmt::format(

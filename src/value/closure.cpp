@@ -47,7 +47,7 @@ struct Opened {
 }  // namespace
 
 std::span<const Ref<Value>> Closure::sources_of(const Value& value) {
-  if (value.is(Op::COPY)) return {};
+  if (value.is_staged()) return {};
   return value.sources();
 }
 
@@ -69,7 +69,7 @@ void Closure::visit(Value* root) {
       }
       nodes_.push_back({.value = value, .is_filled = value->is_filled()});
       for (const Ref<Value>& source : sources_of(*value)) node(*source).edges++;
-      if (value->is(Op::COPY) && !value->is_filled()) copies_.push_back(value);
+      if (value->is_staged() && !value->is_filled()) copies_.push_back(value);
       value->mark_ = uint32_t(nodes_.size());
       stack.pop_back();
     }
@@ -118,7 +118,7 @@ void Closure::find_candidates() {
     n.is_kept = v.owners() > n.edges;
     n.is_taped = v.is_tracked() && (v.owners() > n.edges + n.roots || v.is_step());
     if (n.is_filled) continue;
-    n.is_free = v.is(Op::CONST) || v.is(Op::IOTA) || v.is(Op::BUFFER) || v.is(Op::COPY);
+    n.is_free = v.is(Op::CONST) || v.is(Op::IOTA) || v.is(Op::BUFFER) || v.is_staged();
     n.reduces = v.is(Op::REDUCE_AXIS);
     for (const Ref<Value>& source : sources_of(v)) {
       const Node& s = node(*source);

@@ -48,7 +48,7 @@ class Closure {
   // Sources before users; the order depends on the program alone.
   std::span<const Node> nodes() const { return nodes_; }
   std::span<const Chain> chains() const { return chains_; }
-  // COPYs that are not filled: memory here, whose sources are no part of the closure.
+  // Staged Values that are not filled: memory here, whose sources are no part of the closure.
   std::span<Value* const> copies() const { return copies_; }
   uint32_t index_of(const Value& value) const { return value.mark_ - 1; }
   const Node& node_of(const Value& value) const { return nodes_[index_of(value)]; }

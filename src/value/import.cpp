@@ -88,7 +88,7 @@ class Importer {
   // ---- memory
 
   static bool is_memory(const Closure::Node& n) {
-    return n.is_filled || n.value->is(Op::BUFFER) || n.value->is(Op::COPY);
+    return n.is_filled || n.value->is(Op::BUFFER) || n.value->is_staged();
   }
 
   void import_memory(uint32_t i) {

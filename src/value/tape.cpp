@@ -54,10 +54,10 @@ constexpr uint32_t kOpened = Tape::kNone - 1;
 
 }  // namespace
 
-Tape::Tape(const Ref<Value>& root, const Targets& targets) {
+Tape::Tape(std::span<Value* const> roots, const Targets& targets) {
   const std::lock_guard graph(graph_mutex());
   const std::lock_guard lock(tape_mutex());
-  collect(*root, targets);
+  collect(roots, targets);
 }
 
 Tape::~Tape() {
@@ -68,8 +68,12 @@ Tape::~Tape() {
   }
 }
 
-void Tape::collect(Value& root, const Targets& targets) {
+void Tape::collect(std::span<Value* const> roots, const Targets& targets) {
+  // Leaves lie beneath tracked Values alone.
+  const bool tracked_only = std::all_of(targets.values.begin(), targets.values.end(),
+                                        [](const Value* v) { return v->is_tracked(); });
   const auto is_target = [&](const Value& v) {
+    if (v.linked_step() != nullptr) return true;
     if (v.is_leaf()) {
       const int64_t number = v.numbers()[1];
       if (targets.all_leaves ||
@@ -79,9 +83,6 @@ void Tape::collect(Value& root, const Targets& targets) {
     }
     return std::find(targets.values.begin(), targets.values.end(), &v) != targets.values.end();
   };
-  // Leaves lie beneath tracked Values alone.
-  const bool tracked_only = std::all_of(targets.values.begin(), targets.values.end(),
-                                        [](const Value* v) { return v->is_tracked(); });
   std::unordered_map<const Value*, uint32_t> step_of;
   std::vector<Opened> stack;
   const auto open = [&](Value& value) {
@@ -89,26 +90,29 @@ void Tape::collect(Value& root, const Targets& targets) {
     stack.push_back({&value, 0, is_walked ? passed_sources(value, value.source_count_) : 0});
     step_of[&value] = kOpened;
   };
-  open(root);
-  while (!stack.empty()) {
-    auto& [value, next, count] = stack.back();
-    if (next < count) {
-      Value* source = value->sources_[next++].get();
-      if (source != nullptr && !step_of.contains(source)) open(*source);
-      continue;
+  for (Value* root : roots) {
+    if (!step_of.contains(root)) open(*root);
+    while (!stack.empty()) {
+      auto& [value, next, count] = stack.back();
+      if (next < count) {
+        Value* source = value->sources_[next++].get();
+        if (source != nullptr && !step_of.contains(source)) open(*source);
+        continue;
+      }
+      std::array<uint32_t, Value::kMostSources> sources;
+      sources.fill(kNone);
+      bool leads = is_target(*value);
+      const bool is_asked = leads;
+      for (size_t i = 0; i < count; i++) {
+        const Value* source = value->sources_[i].get();
+        if (source != nullptr) sources[i] = step_of.at(source);
+        leads |= sources[i] != kNone;
+      }
+      step_of[value] = leads ? uint32_t(steps_.size()) : kNone;
+      if (leads) add(*value, is_asked, sources);
+      stack.pop_back();
     }
-    std::array<uint32_t, Value::kMostSources> sources;
-    sources.fill(kNone);
-    bool leads = is_target(*value);
-    const bool is_asked = leads;
-    for (size_t i = 0; i < count; i++) {
-      const Value* source = value->sources_[i].get();
-      if (source != nullptr) sources[i] = step_of.at(source);
-      leads |= sources[i] != kNone;
-    }
-    step_of[value] = leads ? uint32_t(steps_.size()) : kNone;
-    if (leads) add(*value, is_asked, sources);
-    stack.pop_back();
+    roots_.push_back(step_of.at(root));
   }
 }
 

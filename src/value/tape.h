@@ -38,19 +38,25 @@ class Tape {
     std::span<const int64_t> leaves = {};
     bool all_leaves = false;
   };
-  // The steps that lead from the root to targets, sources before users.
-  Tape(const Ref<Value>& root, const Targets& targets);
+  // The steps that lead from the roots, which outlive it, to targets, and to results of
+  // LinkedSteps, which are targets too; sources before users.
+  Tape(std::span<Value* const> roots, const Targets& targets);
+  Tape(const Ref<Value>& root, const Targets& targets)
+      : Tape(std::array<Value*, 1>{root.get()}, targets) {}
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
   ~Tape();
 
   std::span<const Step> steps() const { return steps_; }
+  // The step of each root; kNone where it leads to no target.
+  std::span<const uint32_t> roots() const { return roots_; }
 
  private:
-  void collect(Value& root, const Targets& targets);
+  void collect(std::span<Value* const> roots, const Targets& targets);
   void add(Value& value, bool is_target, std::span<const uint32_t> sources);
 
   std::vector<Step> steps_;
+  std::vector<uint32_t> roots_;
 };
 
 }  // namespace weft

@@ -22,6 +22,8 @@
 #include "runtime/buffer.h"
 #include "runtime/counters.h"
 #include "runtime/device.h"
+#include "value/custom_kernel.h"
+#include "value/linked_step.h"
 #include "value/tape.h"
 #include "weft/view.h"
 
@@ -84,6 +86,27 @@ Ref<Value> Value::make_leaf(Ref<Value> version, int64_t number) {
                          std::span<const int64_t>(numbers), std::move(version));
   leaf->flags_ = kTracked;
   return leaf;
+}
+
+Ref<Value> Value::make_linked(Ref<Value> value, Ref<LinkedStep> step, size_t result) {
+  if (value->numel() == 0) return value;
+  const int64_t numbers[] = {2, reinterpret_cast<int64_t>(step.detach()), int64_t(result)};
+  const Sizes shape(value->shape());
+  const DType dtype = value->dtype();
+  Device& device = value->device();
+  Ref<Value> linked = make(Op::CONTIGUOUS_BACKWARD, dtype, device, shape,
+                           std::span<const int64_t>(numbers), std::move(value));
+  linked->flags_ = kTracked;
+  return linked;
+}
+
+Ref<Value> Value::make_called(DType dtype, Device& device, Ints shape, Ref<CustomKernel> kernel,
+                              size_t output) {
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
+    return make(Op::BUFFER, dtype, device, shape);
+  }
+  const int64_t numbers[] = {reinterpret_cast<int64_t>(kernel.detach()), int64_t(output)};
+  return make(Op::KERNEL, dtype, device, shape, std::span<const int64_t>(numbers));
 }
 
 Ref<Value> Value::make_filled(DType dtype, Device& device, Ints shape, Ref<Buffer> buffer) {
@@ -281,6 +304,8 @@ void Value::free_all(Value* first) noexcept {
       source->next_ = first;
       first = source;
     }
+    if (LinkedStep* step = value->linked_step()) release(step);
+    if (CustomKernel* kernel = value->custom_kernel()) release(kernel);
     value->~Value();
     count_live_value(-1);
     ::operator delete(value);

@@ -25,8 +25,14 @@
 
 namespace weft {
 
+struct CustomKernel;
+class LinkedStep;
 class Storage;
 class Value;
+void retain(LinkedStep* step) noexcept;
+void release(LinkedStep* step) noexcept;
+void retain(CustomKernel* kernel) noexcept;
+void release(CustomKernel* kernel) noexcept;
 void retain(Value* value) noexcept;
 void release(Value* value) noexcept;
 
@@ -49,15 +55,22 @@ class Value {
   //                  An element out of range is 0
   //   DETACH         of a source alone: none. Of an index and a check, a scalar bool: an axis and
   //                  its size: the same value; where the check holds, it was out of range
+  //   KERNEL         a CustomKernel and which of its outputs it is
   //   COPY           none: its source is on another device, and computed there first
   //   CONTIGUOUS_BACKWARD  none: the same value; 1: and its gradient is made contiguous;
-  //                  0 and the number of a Storage: a leaf of the tape
+  //                  0 and the number of a Storage: a leaf of the tape; 2, a LinkedStep and which
+  //                  of its results it is
   // All else has none: RESHAPE and EXPAND go to `shape`, IOTA counts to it, BUFFER is memory that
   // nobody wrote. A Value without elements becomes a BUFFER, whatever it was to be.
   static Ref<Value> make(Op op, DType dtype, Device& device, Ints shape, Ints numbers = {},
                          Ref<Value> a = {}, Ref<Value> b = {}, Ref<Value> c = {});
   // A leaf of the tape. Gradients of `version` are those of the Storage with this number.
   static Ref<Value> make_leaf(Ref<Value> version, int64_t number);
+  // A result of a step, which it holds on to: gradients of it are the step's.
+  static Ref<Value> make_linked(Ref<Value> value, Ref<LinkedStep> step, size_t result);
+  // An output of a kernel of a user, which it holds on to.
+  static Ref<Value> make_called(DType dtype, Device& device, Ints shape, Ref<CustomKernel> kernel,
+                                size_t output);
   // What memory holds.
   static Ref<Value> make_filled(DType dtype, Device& device, Ints shape, Ref<Buffer> buffer);
 
@@ -95,6 +108,17 @@ class Value {
   bool is_untaped() const { return (flags_ & kUntaped) != 0; }
   // What a Storage held that gradients are collected for.
   bool is_leaf() const { return op_ == Op::CONTIGUOUS_BACKWARD && number_count_ == 2; }
+  // The kernel that it is an output of; null for all others.
+  CustomKernel* custom_kernel() const {
+    return op_ == Op::KERNEL ? reinterpret_cast<CustomKernel*>(numbers()[0]) : nullptr;
+  }
+  // Computed before what reads it is scheduled: from its own sources, by other means.
+  bool is_staged() const { return op_ == Op::COPY || op_ == Op::KERNEL; }
+  // The step that it is a result of; null for all others.
+  LinkedStep* linked_step() const {
+    const bool is_linked = op_ == Op::CONTIGUOUS_BACKWARD && number_count_ == 3;
+    return is_linked ? reinterpret_cast<LinkedStep*>(numbers()[1]) : nullptr;
+  }
 
   // Under the lock of the graph (storage.h) or of realise, which change what follows.
   // What it is computed from: nothing when it is in memory.
@@ -118,6 +142,7 @@ class Value {
   friend class Storage;
   friend class Closure;
   friend class Tape;
+  friend class LinkedStep;
   friend void retain(Value* value) noexcept;
   friend void release(Value* value) noexcept;
 

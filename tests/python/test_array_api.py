@@ -64,7 +64,8 @@ def test_as_numpy(name: str) -> None:
 def test_all_of_the_standard_is_there_or_named_as_missing() -> None:
     assert [name for name in STANDARD if not hasattr(xp, name)] == [n for n in STANDARD if n in xp.MISSING]
     tested = set(CASES) | {"empty", "empty_like", "from_dlpack", "meshgrid", "astype", "broadcast_arrays", "can_cast", "finfo",
-                           "iinfo", "isdtype", "result_type", "tensordot", "concat", "expand_dims", "stack", "unstack"}
+                           "iinfo", "isdtype", "result_type", "tensordot", "concat", "expand_dims", "stack", "unstack",
+                           "take", "nonzero"}
     constants = {"e", "inf", "nan", "newaxis", "pi", "bool", "__array_namespace_info__"}
     assert [n for n in STANDARD if n not in tested | constants | set(xp.MISSING) and "int" not in n and "float" not in n] == []
 
@@ -118,6 +119,9 @@ def test_options() -> None:
         xp.reshape(a.T, (6,), copy=False)
     with pytest.raises(ValueError):
         xp.squeeze(a, 0)
+    assert xp.take(a, Tensor([2, 0]), axis=1).tolist() == np.take(M, [2, 0], axis=1).tolist()
+    assert xp.take(a[0], Tensor([2, 0])).tolist() == M[0, [2, 0]].tolist()
+    assert [t.tolist() for t in xp.nonzero(Tensor(I))] == [t.tolist() for t in np.nonzero(I)]
     with pytest.raises(ValueError):
         xp.asarray([1], copy=False)
     assert xp.from_dlpack(np.float32([1, 2])).tolist() == [1, 2]

@@ -73,7 +73,7 @@ std::vector<int64_t> strides_of(std::span<const UOp> ranges, int64_t item_bytes)
 UOp address(std::span<const UOp> ranges, std::span<const int64_t> strides) {
   UOp at = index_const(ranges[0].arena(), 0);
   for (size_t i = 0; i < ranges.size(); i++) at = at + ranges[i] * strides[i];
-  return simplify(at);
+  return simplify(at, nullptr, Loads::kStay);
 }
 
 class Stager {
