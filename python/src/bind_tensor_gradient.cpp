@@ -6,7 +6,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 
-#include "core.h"
 #include "tensor.h"
 #include "weft/gradient.h"
 #include "weft/tensor.h"

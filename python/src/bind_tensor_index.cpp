@@ -12,6 +12,7 @@
 
 #include "core.h"
 #include "tensor.h"
+#include "weft/dtype.h"
 #include "weft/error.h"
 #include "weft/tensor.h"
 

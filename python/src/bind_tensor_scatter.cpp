@@ -1,10 +1,7 @@
 // Tensor's methods that read and write elements by integers and masks.
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,10 +9,8 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string_view.h>
 
-#include "core.h"
 #include "ir/op.h"
 #include "tensor.h"
-#include "weft/dtype.h"
 #include "weft/error.h"
 #include "weft/tensor.h"
 
