@@ -546,6 +546,7 @@ class Tensor {
   std::vector<ScheduledKernel> schedule() const;
   static std::vector<ScheduledKernel> schedule(std::span<const Tensor* const> tensors);
   size_t kernel_count() const;
+  static size_t kernel_count(std::span<const Tensor* const> tensors);
 
   // ---- for weft's own code
   // Where this is the only handle on a larger storage that is not realised, it gets a storage of

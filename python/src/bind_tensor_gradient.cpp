@@ -44,8 +44,9 @@ void bind_tensor_gradient(nb::module_& m, TensorClass& c) {
 >>> (w * 2).requires_grad, w.detach().requires_grad
 (True, False)
 )")
-      .def_prop_ro("is_leaf", &Tensor::is_leaf,
-                   "Whether gradients end here: it was not computed from tensors that require them.")
+      .def_prop_ro(
+          "is_leaf", &Tensor::is_leaf,
+          "Whether gradients end here: it was not computed from tensors that require them.")
       .def(
           "requires_grad_",
           [](nb::handle_t<Tensor> self, bool required) {

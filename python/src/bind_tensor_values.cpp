@@ -88,20 +88,30 @@ nb::object realize_all(nb::handle self, const nb::args& others, bool) {
   return nb::borrow(self);
 }
 
+// Handles to look at while other threads run.
+class Snapshots {
+ public:
+  Snapshots(const char* method, nb::handle self, const nb::args& others) {
+    for (const Tensor* t : tensors_of(method, self, others)) copies_.push_back(t->snapshot());
+    for (const Tensor& t : copies_) pointers_.push_back(&t);
+  }
+  std::span<const Tensor* const> tensors() const { return pointers_; }
+
+ private:
+  std::vector<Tensor> copies_;
+  std::vector<const Tensor*> pointers_;
+};
+
 std::vector<ScheduledKernel> schedule_all(nb::handle self, const nb::args& others) {
-  const std::vector<Tensor*> tensors = tensors_of("schedule", self, others);
-  std::vector<Tensor> copies;
-  for (const Tensor* t : tensors) copies.push_back(t->snapshot());
-  std::vector<const Tensor*> pointers;
-  for (const Tensor& t : copies) pointers.push_back(&t);
+  const Snapshots snapshots("schedule", self, others);
   const nb::gil_scoped_release release;
-  return Tensor::schedule(pointers);
+  return Tensor::schedule(snapshots.tensors());
 }
 
-size_t kernel_count(const Tensor& x) {
-  const Tensor mine = x.snapshot();
+size_t kernel_count_all(nb::handle self, const nb::args& others) {
+  const Snapshots snapshots("kernel_count", self, others);
   const nb::gil_scoped_release release;
-  return mine.kernel_count();
+  return Tensor::kernel_count(snapshots.tensors());
 }
 
 void bind_scheduled_kernel(nb::module_& m) {
@@ -263,8 +273,9 @@ goes to other memory while the array lives.
 >>> (a + 1).schedule()
 [ScheduledKernel(name='e_2', buffers=2, bytes=16, flops=2)]
 )")
-      .def("kernel_count", kernel_count,
-           R"(The kernels that realize() would run now; nothing runs.
+      .def("kernel_count", kernel_count_all, nb::arg("lst"),
+           nb::sig("def kernel_count(self, *lst: Tensor) -> int"),
+           R"(The kernels that realize(*lst) would run now; nothing runs.
 
 >>> a = Tensor([1, 2]) + 1
 >>> a.kernel_count(), a.realize().kernel_count()

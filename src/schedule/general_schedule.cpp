@@ -24,6 +24,7 @@
 #include "ir/walk.h"
 #include "schedule/number_rules.h"
 #include "schedule/schedule.h"
+#include "schedule/share_kernels.h"
 #include "schedule/size_formulas.h"
 #include "schedule/skeleton.h"
 #include "schedule/store_schedule.h"
@@ -204,8 +205,9 @@ std::shared_ptr<const Schedule> bind_numbers(const GeneralSchedule& general, con
   }
   if (!general.sizes.apply(*values, *schedule)) return nullptr;
   for (KernelCall& call : schedule->calls) {
-    for (BoundVariable& v : call.variables)
-      v.value = (*values)[size_t(std::stoul(v.name.substr(1)))];
+    for (BoundVariable& v : call.variables) {
+      if (!is_call_number(v)) v.value = (*values)[size_t(std::stoul(v.name.substr(1)))];
+    }
   }
   return schedule;
 }

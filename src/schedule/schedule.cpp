@@ -23,6 +23,7 @@
 #include "schedule/rangeify/pipeline.h"
 #include "schedule/rangeify/split_kernel.h"
 #include "schedule/roll/roll_graph.h"
+#include "schedule/share_kernels.h"
 
 namespace weft {
 namespace {
@@ -144,6 +145,7 @@ Schedule make_schedule(std::vector<UOp> order, const ScheduleOptions& options) {
     std::ranges::sort(call.variables, {}, &BoundVariable::name);
     s.calls.push_back(std::move(call));
   }
+  share_kernels(s);
   plan_memory(s, options.dying);
   return s;
 }

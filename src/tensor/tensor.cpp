@@ -276,7 +276,11 @@ std::vector<ScheduledKernel> Tensor::schedule(std::span<const Tensor* const> ten
 
 size_t Tensor::kernel_count() const {
   const Tensor* const one[] = {this};
-  return count_kernels_to_realize(Parts(one).storages());
+  return kernel_count(one);
+}
+
+size_t Tensor::kernel_count(std::span<const Tensor* const> tensors) {
+  return count_kernels_to_realize(Parts(tensors).storages());
 }
 
 namespace {
