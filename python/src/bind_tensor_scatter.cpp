@@ -139,7 +139,7 @@ void bind_masks(TensorClass& c) {
       .def(
           "masked_select",
           [](const Tensor& x, const Tensor& mask, std::optional<int64_t> size, nb::handle fill) {
-            const Tensor mine = x, where = mask;
+            const Tensor mine = x.snapshot(), where = mask.snapshot();
             const Number number = number_of(fill, "masked_select");
             const nb::gil_scoped_release release;
             return mine.masked_select(where, size, number);
@@ -158,7 +158,7 @@ void bind_masks(TensorClass& c) {
       .def(
           "nonzero",
           [](const Tensor& x, std::optional<int64_t> size, nb::handle fill) {
-            const Tensor mine = x;
+            const Tensor mine = x.snapshot();
             const Number number = number_of(fill, "nonzero");
             const nb::gil_scoped_release release;
             return mine.nonzero(size, number);

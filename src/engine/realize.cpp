@@ -406,6 +406,7 @@ void run_copies(std::vector<Ref<Value>> first) {
   const auto push = [&](std::vector<Ref<Value>> copies) {
     Storages storages = storages_of_sources(copies);
     std::vector<size_t> counts;
+    counts.reserve(copies.size());
     for (const Ref<Value>& copy : copies) counts.push_back(sources_of_staged(*copy).size());
     stages.push_back({std::move(storages), std::move(copies), std::move(counts)});
   };
