@@ -11,7 +11,7 @@
 namespace weft {
 
 // All of an axis: a({_, 0}) is the first column.
-inline constexpr Slice _{};
+inline constexpr Slice _{};  // NOLINT(readability-identifier-naming)
 
 // What Tensor::operator() gives. As a tensor it is Tensor::at, an assignment to it is Tensor::set.
 class Indexed {

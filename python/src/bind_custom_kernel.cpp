@@ -6,7 +6,7 @@
 #include <nanobind/stl/string.h>
 
 #include "core.h"
-#include "ir/walk.h"
+#include "ir/arena.h"
 #include "tensor.h"
 #include "tensor/custom_kernel.h"
 #include "weft/tensor.h"

@@ -1,7 +1,6 @@
 // Recorded runs of functions: weft/_check.py compares them.
 #include <functional>
 #include <new>
-#include <string>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
@@ -9,7 +8,6 @@
 #include "base/ref.h"
 #include "core.h"
 #include "ir/op.h"
-#include "tensor.h"
 #include "tensor/recording.h"
 #include "value/storage.h"
 #include "weft/tensor.h"

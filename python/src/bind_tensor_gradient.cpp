@@ -6,7 +6,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 
-#include "core.h"
 #include "tensor.h"
 #include "weft/gradient.h"
 #include "weft/tensor.h"
@@ -44,8 +43,9 @@ void bind_tensor_gradient(nb::module_& m, TensorClass& c) {
 >>> (w * 2).requires_grad, w.detach().requires_grad
 (True, False)
 )")
-      .def_prop_ro("is_leaf", &Tensor::is_leaf,
-                   "Whether gradients end here: it was not computed from tensors that require them.")
+      .def_prop_ro(
+          "is_leaf", &Tensor::is_leaf,
+          "Whether gradients end here: it was not computed from tensors that require them.")
       .def(
           "requires_grad_",
           [](nb::handle_t<Tensor> self, bool required) {

@@ -12,6 +12,7 @@
 
 #include "core.h"
 #include "tensor.h"
+#include "weft/dtype.h"
 #include "weft/error.h"
 #include "weft/tensor.h"
 
@@ -90,7 +91,7 @@ Tensor part_of(const Tensor& x, nb::handle key) {
     const Index index = index_of(x, key);
     return x.at(Indices(&index, 1));
   }
-  const Tensor mine = x;
+  const Tensor mine = x.snapshot();
   const std::vector<Index> indices = indices_of(x, key);
   const nb::gil_scoped_release release;  // masks are computed
   return mine.at(indices);

@@ -1,10 +1,7 @@
 // Tensor's methods that read and write elements by integers and masks.
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,10 +9,8 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string_view.h>
 
-#include "core.h"
 #include "ir/op.h"
 #include "tensor.h"
-#include "weft/dtype.h"
 #include "weft/error.h"
 #include "weft/tensor.h"
 
@@ -144,7 +139,7 @@ void bind_masks(TensorClass& c) {
       .def(
           "masked_select",
           [](const Tensor& x, const Tensor& mask, std::optional<int64_t> size, nb::handle fill) {
-            const Tensor mine = x, where = mask;
+            const Tensor mine = x.snapshot(), where = mask.snapshot();
             const Number number = number_of(fill, "masked_select");
             const nb::gil_scoped_release release;
             return mine.masked_select(where, size, number);
@@ -163,7 +158,7 @@ void bind_masks(TensorClass& c) {
       .def(
           "nonzero",
           [](const Tensor& x, std::optional<int64_t> size, nb::handle fill) {
-            const Tensor mine = x;
+            const Tensor mine = x.snapshot();
             const Number number = number_of(fill, "nonzero");
             const nb::gil_scoped_release release;
             return mine.nonzero(size, number);

@@ -92,6 +92,8 @@ nb::object realize_all(nb::handle self, const nb::args& others, bool) {
 class Snapshots {
  public:
   Snapshots(const char* method, nb::handle self, const nb::args& others) {
+    copies_.reserve(others.size() + 1);
+    pointers_.reserve(others.size() + 1);
     for (const Tensor* t : tensors_of(method, self, others)) copies_.push_back(t->snapshot());
     for (const Tensor& t : copies_) pointers_.push_back(&t);
   }

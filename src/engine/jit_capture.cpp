@@ -20,7 +20,9 @@
 #include "ir/op.h"
 #include "runtime/array_bytes.h"
 #include "runtime/buffer.h"
+#include "runtime/debug.h"
 #include "runtime/device.h"
+#include "runtime/kernel_operations.h"
 #include "schedule/schedule.h"
 #include "value/closure.h"
 #include "value/import.h"
@@ -289,7 +291,9 @@ class Maker {
                       .first_variable = uint32_t(recipe_->variables.size()),
                       .variable_count = uint32_t(call.variables.size()),
                       .bytes = 0,
-                      .flops = 0};
+                      .flops = 0,
+                      .name = {},
+                      .operations = {}};
     for (const uint32_t argument : call.arguments) {
       const ScheduledBuffer& b = schedule.buffers[argument];
       recipe_->arguments.push_back(slots[b.slot]);
@@ -297,7 +301,11 @@ class Maker {
     }
     for (const BoundVariable& v : call.variables) recipe_->variables.push_back(v.value);
     c.flops = kernel.flops.count(std::span(recipe_->variables).subspan(c.first_variable));
-    recipe_->calls.push_back(c);
+    if (shows(2)) {
+      c.name = call.name;
+      c.operations = kernel_operations(call.ast);
+    }
+    recipe_->calls.push_back(std::move(c));
   }
 
   void set_result(Value& value, uint32_t slot) {

@@ -7,10 +7,12 @@
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/ref.h"
 #include "base/small_vector.h"
 #include "runtime/buffer.h"
 #include "runtime/counters.h"
+#include "runtime/debug.h"
 #include "value/storage.h"
 
 namespace weft {
@@ -51,8 +53,13 @@ void run_recipe(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory) {
       for (uint32_t a = 0; a < call.argument_count; a++) {
         arguments.push_back(memory[recipe.arguments[call.first_argument + a]].get());
       }
+      const uint64_t begin = shows(2) ? now_ns() : 0;
       call.program->run(
           arguments, std::span(recipe.variables.data() + call.first_variable, call.variable_count));
+      if (shows(2)) {
+        show_run({arguments[0]->device().name(), call.name, now_ns() - begin, call.bytes,
+                  call.flops, call.operations});
+      }
       count_kernel(call.bytes, call.flops);
       done++;
     }

@@ -79,6 +79,7 @@ struct JitRecipe {
     uint32_t first_argument, argument_count, written;
     uint32_t first_variable, variable_count;
     uint64_t bytes, flops;
+    std::string name, operations;  // where runs are shown
   };
 
   // Where memory holds true after a run, an index was out of range: what was computed with it has

@@ -30,7 +30,6 @@
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/print.h"
-#include "ir/walk.h"
 #include "runtime/buffer.h"
 #include "runtime/counters.h"
 #include "runtime/debug.h"
@@ -157,6 +156,7 @@ std::vector<ScheduledKernel> describe(const Schedule& schedule, Device& device) 
       kernel.bytes += uint64_t(buffer.size) * uint64_t(buffer.dtype.item_bytes());
     }
     std::vector<int64_t> variables;
+    variables.reserve(call.variables.size());
     for (const BoundVariable& variable : call.variables) variables.push_back(variable.value);
     kernel.flops = prepared->kernels[call.kernel].flops.count(variables);
     kernel.source = prepared->kernels[call.kernel].program->source();
@@ -406,6 +406,7 @@ void run_copies(std::vector<Ref<Value>> first) {
   const auto push = [&](std::vector<Ref<Value>> copies) {
     Storages storages = storages_of_sources(copies);
     std::vector<size_t> counts;
+    counts.reserve(copies.size());
     for (const Ref<Value>& copy : copies) counts.push_back(sources_of_staged(*copy).size());
     stages.push_back({std::move(storages), std::move(copies), std::move(counts)});
   };

@@ -25,6 +25,7 @@
 #include "runtime/debug.h"
 #include "runtime/device.h"
 #include "runtime/kernel_flops.h"
+#include "runtime/kernel_operations.h"
 #include "schedule/schedule.h"
 #include "value/import.h"
 #include "value/storage.h"
@@ -134,7 +135,9 @@ std::vector<Ref<Buffer>> run_schedule(const Schedule& schedule, const PreparedSc
       const uint64_t begin = shows(2) ? now_ns() : 0;
       kernel.program->run(arguments, variables);
       if (shows(2)) {
-        show_run({prepared.device->name(), call.name, now_ns() - begin, bytes, flops});
+        const uint64_t time = now_ns() - begin;
+        show_run({prepared.device->name(), call.name, time, bytes, flops,
+                  kernel_operations(call.ast)});
       }
       count_kernel(bytes, flops);
       done++;

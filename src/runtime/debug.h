@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/config.h"
@@ -26,6 +27,7 @@ void show_device(std::string_view name, std::string_view description);
 struct KernelRun {
   std::string_view device, name;
   uint64_t nanoseconds, bytes, flops;
+  std::string operations;  // kernel_operations
 };
 void show_run(const KernelRun& run);
 

@@ -226,7 +226,7 @@ UOp narrow_store(Match& m) {
 
 // clang-format off
 template <Loads loads>
-constexpr Rule kNarrow[] = {
+constexpr Rule kNarrow[] = {  // NOLINT(readability-identifier-naming)
     rule("narrow-where",     where(x, y, z),            narrow_where<loads>),
     rule("narrow-load",      op(Op::LOAD, x, y, z),     narrow_load<loads>),
     rule("narrow-store",     op(Op::STORE, x, y, z),    narrow_store<loads>),
@@ -238,6 +238,7 @@ constexpr Rule kNarrowBool[] = {
 
 template <Loads loads>
 constexpr RuleTable kTables[] = {
+    // NOLINT(readability-identifier-naming)
     {"gates", kAnyDType, kNarrow<loads>},
     {"gates of gates", kBools, kNarrowBool},
 };

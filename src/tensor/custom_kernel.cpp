@@ -1,9 +1,7 @@
 // The call as Values, one per output.
 #include "tensor/custom_kernel.h"
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -79,6 +77,8 @@ std::vector<Tensor> custom_kernel(const Graph& ast, std::string name,
     kernel->inputs.push_back(detached(read(input)));
   }
   std::vector<Tensor> results;
+  results.reserve(outputs.size());
+  kernel->outputs.reserve(outputs.size());
   for (const CustomOutput& output : outputs) {
     kernel->outputs.push_back({output.dtype, checked_numel("custom_kernel", output.shape)});
   }

@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
-#include <optional>
 #include <span>
 #include <utility>
 
 #include "base/ref.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
+#include "runtime/device.h"
 #include "tensor/gradient_rules.h"
 #include "tensor/operand.h"
 #include "value/factor.h"

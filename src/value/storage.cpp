@@ -11,6 +11,7 @@
 #include "base/ref.h"
 #include "ir/op.h"
 #include "runtime/buffer.h"
+#include "runtime/device.h"
 #include "value/factor.h"
 #include "value/movement.h"
 #include "value/pending_stores.h"
@@ -18,6 +19,7 @@
 #include "value/tape.h"
 #include "value/value.h"
 #include "value/view.h"
+#include "weft/dtype.h"
 #include "weft/view.h"
 
 namespace weft {
@@ -31,8 +33,8 @@ namespace {
 
 // Storages by their numbers on the tape, under the lock of the graph.
 std::unordered_map<int64_t, Storage*>& leaves() {
-  static auto* const map = new std::unordered_map<int64_t, Storage*>;
-  return *map;
+  static auto* const kLeaves = new std::unordered_map<int64_t, Storage*>;
+  return *kLeaves;
 }
 
 // A version of one Storage alone: gradients by a copy are not those by the original, and none pass
@@ -171,10 +173,10 @@ void Storage::write(const View& view, Ref<Value> value, Ref<Value> index, Value:
   for (const int64_t n : {how.first, how.past, int64_t(how.op)}) numbers.push_back(n);
   std::unique_ptr<PendingStores> dropped;
   const std::lock_guard lock(graph_mutex());
-  add_write(std::move(numbers), value, std::move(index), dropped);
+  add_write(numbers, value, std::move(index), dropped);
 }
 
-void Storage::add_write(Sizes numbers, Ref<Value>& value, Ref<Value> index,
+void Storage::add_write(const Sizes& numbers, Ref<Value>& value, Ref<Value> index,
                         std::unique_ptr<PendingStores>& dropped) {
   if (!pending_ || version_->is_filled()) {
     dropped = std::move(pending_);

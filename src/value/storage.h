@@ -100,7 +100,7 @@ class Storage {
   Ref<Value> version_on_tape() const;
   void set_version(Ref<Value>& version);
   // The lock is held. What is replaced is left in `value`.
-  void add_write(Sizes numbers, Ref<Value>& value, Ref<Value> index,
+  void add_write(const Sizes& numbers, Ref<Value>& value, Ref<Value> index,
                  std::unique_ptr<PendingStores>& dropped);
 
   std::atomic<uint32_t> owners_ = 1;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/op.h"
+#include "weft/dtype.h"
 #include "weft/error.h"
 #include "weft/tensor.h"
 

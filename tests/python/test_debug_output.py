@@ -39,7 +39,7 @@ def test_each_level_shows_more(level: int, shown: str) -> None:
 
 def test_a_run_has_its_numbers() -> None:
     [line] = [s for s in run(2, 31.0).splitlines() if s.startswith("weft: run") and " on CPU" in s][:1]
-    assert "GFLOPS" in line and "GB/s" in line
+    assert "GFLOPS" in line and "GB/s" in line and line.endswith(": mul")
 
 
 def test_why_something_is_compiled() -> None:

@@ -83,6 +83,13 @@ struct Kernels {
     const std::vector<UOp> over{k};
     return sink(end(index(memory(0, 8), i).assign(reduce(Op::ADD, x, over)), i));
   }
+  // data0[0] = data1[0], 40 times
+  UOp same_40_times() {
+    const UOp k = range(arena, 40, 0, AxisType::kReduce), at = index_const(arena, 0);
+    const std::vector<UOp> over{k};
+    return sink(
+        index(memory(0, 1), at).assign(reduce(Op::ADD, load(index(memory(1, 1), at)), over)));
+  }
   // data0[i, j] = the sum of data1[i, k] data2[k, j], of 16 x 16 x 16
   UOp product() {
     const UOp i = range(arena, 16, 0), j = range(arena, 16, 1),
@@ -160,6 +167,7 @@ TEST(OptApplies, AfterOthers) {
   };
   expect(k.twice(), "VECTOR(0, 8)", "TILE(1, 2)", "the range is of axis type lane");
   expect(k.product(), "VECTOR(1, 8)", "VECTOR(0, 8)", "what it computes has lanes already");
+  expect(k.same_40_times(), "VECTOR(0, 8)", "VECTOR(0, 1)", "what it computes has lanes already");
   expect(k.twice(), "THREAD(0, 8)", "THREAD(0, 2)", "there is a loop over threads already");
   expect(k.product(), "TILE(0, 8) STAGE(1, 0)", "UPCAST(0, 2)", "local memory is filled in it");
   const UOp big = [&] {

@@ -28,13 +28,16 @@ bool is_cut_into_loops(AxisType axis) {
   return axis == AxisType::kLoop || axis == AxisType::kGlobal || axis == AxisType::kReduce;
 }
 
-// A node that would stand in two lane ranges.
+// A node that would stand in two lane ranges, or a reduction over both: its register does.
 bool meets_lanes(UOp sink, UOp range) {
-  const std::vector<UOp> order = toposort(sink);
-  return std::ranges::any_of(order, [&](UOp n) {
-    if (!is_in_scope(range, n)) return false;
-    return std::ranges::any_of(ranges_of(n), [](UOp r) { return r.axis() == AxisType::kLane; });
-  });
+  const auto has_lanes = [](std::span<const UOp> ranges) {
+    return std::ranges::any_of(
+        ranges, [](UOp r) { return r.is(Op::RANGE) && r.axis() == AxisType::kLane; });
+  };
+  const std::vector<UOp> order = toposort(sink), closers = closers_of(sink, range);
+  return std::ranges::any_of(
+             order, [&](UOp n) { return is_in_scope(range, n) && has_lanes(ranges_of(n)); }) ||
+         std::ranges::any_of(closers, [&](UOp n) { return has_lanes(n.srcs().subspan(1)); });
 }
 
 // Local memory that each of its iterations fills: copies and lanes would share it.

@@ -115,15 +115,28 @@ void stage_indices(std::vector<UOp>& srcs) {
   const UOp memory = srcs[0].src(0);
   std::vector<UOp> roots(srcs[0].srcs().begin() + 1, srcs[0].srcs().end());
   roots.insert(roots.end(), srcs.begin() + 2, srcs.end());
-  std::vector<std::pair<UOp, UOp>> staged;
+  Arena& arena = memory.arena();
+  NodeMap staged(arena);
+  bool is_any = false;
   for (UOp n : integers_in(roots)) {
-    if (reads(n, memory)) staged.emplace_back(n, stored_first(n, ranges_of(n)));
+    if (!reads(n, memory)) continue;
+    staged.put(n, stored_first(n, ranges_of(n)));
+    is_any = true;
   }
-  if (staged.empty()) return;
+  if (!is_any) return;
+  // In the arithmetic of indices alone: what lies beneath a read has been computed for others too.
+  const auto is_kept = [&](UOp n) { return staged.has(n) || !reads_memory(n) || is_read(n); };
+  const auto result_of = [&](UOp n) { return staged.has(n) ? staged.get(n) : n; };
+  const auto with_staged = [&](UOp root) {
+    return result_of(rebuild_part(root, is_kept, [&](UOp n, std::vector<UOp>& parts) {
+      for (UOp& part : parts) part = result_of(part);
+      return arena.with_srcs(n, parts);
+    }));
+  };
   std::vector<UOp> target{memory};
-  for (UOp i : srcs[0].srcs().subspan(1)) target.push_back(substitute(i, staged));
-  srcs[0] = memory.arena().with_srcs(srcs[0], target);
-  for (size_t i = 2; i < srcs.size(); i++) srcs[i] = substitute(srcs[i], staged);
+  for (UOp i : srcs[0].srcs().subspan(1)) target.push_back(with_staged(i));
+  srcs[0] = arena.with_srcs(srcs[0], target);
+  for (size_t i = 2; i < srcs.size(); i++) srcs[i] = with_staged(srcs[i]);
 }
 
 }  // namespace
