@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "weft/dtype.h"
+#include "weft/index.h"    // IWYU pragma: export
 #include "weft/number.h"   // IWYU pragma: export
 #include "weft/options.h"  // IWYU pragma: export
 #include "weft/ref.h"
@@ -36,30 +37,9 @@
 namespace weft {
 
 enum class Op : uint8_t;  // ir/op.h
-class Storage;
 class Value;
-void retain(Storage* storage) noexcept;
-void release(Storage* storage) noexcept;
 void retain(Value* value) noexcept;
 void release(Value* value) noexcept;
-
-// a[1], a[2:7:2], a[None], a[...]
-struct Slice {
-  std::optional<int64_t> start = std::nullopt, stop = std::nullopt;
-  int64_t step = 1;
-};
-struct NewAxis {};
-struct Ellipsis {};
-// a[t]: integers name elements of an axis, negative ones from its end; bools those that are true.
-class Tensor;
-struct ByTensor {
-  Ref<Storage> storage;
-  View view;
-  ByTensor(const Tensor& tensor);  // NOLINT: a tensor is an index
-};
-using Index = std::variant<int64_t, Slice, NewAxis, Ellipsis, ByTensor>;
-using Indices = std::span<const Index>;
-class Indexed;
 
 // Axes of a reduction; none given: all of them.
 using Axes = std::optional<std::vector<int64_t>>;
