@@ -136,8 +136,8 @@ std::vector<Ref<Buffer>> run_schedule(const Schedule& schedule, const PreparedSc
       kernel.program->run(arguments, variables);
       if (shows(2)) {
         const uint64_t time = now_ns() - begin;
-        show_run({prepared.device->name(), call.name, time, bytes, flops,
-                  kernel_operations(call.ast)});
+        show_run(
+            {prepared.device->name(), call.name, time, bytes, flops, kernel_operations(call.ast)});
       }
       count_kernel(bytes, flops);
       done++;
