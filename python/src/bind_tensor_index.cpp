@@ -91,7 +91,8 @@ Tensor part_of(const Tensor& x, nb::handle key) {
     const Index index = index_of(x, key);
     return x.at(Indices(&index, 1));
   }
-  const Tensor mine = x.snapshot();
+  // A handle of its own: other threads may change x meanwhile, and the result is a view of it.
+  const Tensor mine = x;  // NOLINT(performance-unnecessary-copy-initialization)
   const std::vector<Index> indices = indices_of(x, key);
   const nb::gil_scoped_release release;  // masks are computed
   return mine.at(indices);

@@ -237,8 +237,8 @@ constexpr Rule kNarrowBool[] = {
 // clang-format on
 
 template <Loads loads>
+// NOLINTNEXTLINE(readability-identifier-naming)
 constexpr RuleTable kTables[] = {
-    // NOLINT(readability-identifier-naming)
     {"gates", kAnyDType, kNarrow<loads>},
     {"gates of gates", kBools, kNarrowBool},
 };

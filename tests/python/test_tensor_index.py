@@ -125,3 +125,12 @@ def test_an_update_of_a_part_is_one_write() -> None:
     a[1] += 1
     part += 1
     assert a.tolist() == [0, 2, 0]
+
+
+def test_a_part_of_a_part_that_is_alone_is_a_view() -> None:
+    whole = Tensor([[1, 2], [3, 4]]) + 1
+    part = whole[:, :1]
+    del whole
+    view = part[:, None, :1]
+    view[:, 0] = 9
+    assert part.tolist() == [[9], [9]] and part.shares_memory_with(view)
