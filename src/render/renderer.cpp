@@ -89,6 +89,7 @@ bool reads_source(UOp n, size_t i) {
     case Op::END:
     case Op::ENDIF:
     case Op::SINK:
+    case Op::SPECIAL:
     case Op::VARIABLE:
     case Op::DEFINE_GLOBAL:
     case Op::DEFINE_LOCAL: return false;
@@ -162,8 +163,9 @@ void Renderer::visit(UOp n) {
     case Op::DEFINE_GLOBAL:
     case Op::DEFINE_LOCAL:
     case Op::DEFINE_REG:
-    case Op::BARRIER:  // of one thread
     case Op::SINK: return;
+    case Op::SPECIAL: return special(n);
+    case Op::BARRIER: return barrier(n);
     case Op::RANGE: open_.push_back(n); return open_loop(n);
     case Op::END: {
       for (size_t left = n.src_count() - 1; left > 0; left--) {
@@ -194,6 +196,8 @@ void Renderer::visit(UOp n) {
   }
   value(n);
 }
+
+void Renderer::special(UOp n) { no_text(n); }
 
 std::string Renderer::text(UOp n) {
   if (n.is_const()) return constant(n);

@@ -66,6 +66,9 @@ class Renderer {
   virtual void load(UOp n) = 0;
   virtual void store(UOp n) = 0;
   virtual void value(UOp n) = 0;  // elementwise ops, VECTORIZE, GEP
+  // Only where the target has workgroups.
+  virtual void special(UOp n);
+  virtual void barrier(UOp) {}  // of one thread
 
   // What stands for a value where it is used.
   std::string text(UOp n);

@@ -42,6 +42,8 @@ class Device {
   // `ast` is a SINK that is legal as a kernel; the program does not need it afterwards. Throws
   // CompileError. Threads may compile at the same time, each from an arena of its own.
   virtual std::shared_ptr<Program> compile(UOp ast, std::string_view name) = 0;
+  // Returns when all that was started on the device has been done; throws what went wrong there.
+  virtual void synchronize() {}
   // Called when the device is found by its name: begins what takes long and will be needed.
   virtual void start() {}
   // What runs its kernels, for people.
