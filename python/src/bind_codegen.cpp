@@ -57,7 +57,7 @@ constexpr Language kLanguages[] = {
     {"PTX", "ptx", ptx_target, render_ptx},
 };
 
-const Language& language_named(std::string_view name, std::string_view Language::*member,
+const Language& language_named(std::string_view name, std::string_view Language::* member,
                                std::string_view what) {
   std::string known;
   for (const Language& l : kLanguages) {
