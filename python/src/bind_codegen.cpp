@@ -55,6 +55,7 @@ constexpr Language kLanguages[] = {
     {"LLVM", "llvm", toolchain_target<Toolchain::kLlvm>, toolchain_render<Toolchain::kLlvm>},
     {"C", "c", toolchain_target<Toolchain::kC>, toolchain_render<Toolchain::kC>},
     {"PTX", "ptx", ptx_target, render_ptx},
+    {"TRITON", "triton", triton_target, render_triton},
 };
 
 const Language& language_named(std::string_view name, std::string_view Language::* member,
@@ -106,7 +107,7 @@ constexpr const char* kLowerDoc =
     R"doc(The program of a kernel: a LINEAR, its nodes in the order in which they run.
 
 The optimisations are those given, or else those that choose_opts() gives. The target is LLVM or C, on
-this machine, or PTX. A trace gets every pass.
+this machine, or PTX or TRITON. A trace gets every pass.
 
 >>> i = UOp.range(100, 0)
 >>> x, y = (UOp.define_global(dtypes.float32, 100, n) for n in range(2))

@@ -34,6 +34,13 @@ std::string render_ptx(UOp linear, std::string_view name, PtxLevel level);
 std::string render_ptx(UOp linear, std::string_view name);  // for sm_80
 Target ptx_target();
 
+// Triton: a Python module with one @triton.jit function, whose programs are workgroups. It takes a
+// pointer for each DEFINE_GLOBAL in order of number, then each of variable_names(); bool is uint8 in
+// memory, float16, bfloat16 and the fp8 formats are unsigned integers of their width. It has to be
+// compiled with enable_fp_fusion=False. Local memory and vectors have no text.
+std::string render_triton(UOp linear, std::string_view name);
+Target triton_target();
+
 // Whether the target's float16 <-> float32 conversions are instructions (F16C on x86).
 enum class HalfCasts : bool { kDecomposed, kNative };
 
