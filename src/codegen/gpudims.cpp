@@ -171,7 +171,8 @@ class Groups {
     if (is_one_shape && make_dimensions()) return;
     // All in one dimension.
     dimensions_.clear();
-    const UOp total = product_of_sizes(arena_, lists_[main_]);
+    UOp total = product_of_sizes(arena_, lists_[main_]);
+    if (bounds(total).lo < 1) total = max(total, index_const(arena_, 1));  // others may have some
     const int64_t wide = limits_.most_groups[0];
     group_count_ = bounds(total).hi > wide ? index_const(arena_, wide) : total;
     group_ = special(arena_, "gidx0", group_count_);

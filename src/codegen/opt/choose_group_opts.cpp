@@ -162,12 +162,12 @@ class GroupChooser {
     const int64_t lanes = std::min(lanes_along(range(id)), most_lanes);
     if (lanes > 1 && order_along(range(id)) > 0) attempt(OptKind::kVector, id, lanes);
     const int64_t along = std::min(most, power_above(places(id)));
-    int64_t left = most / along;
-    for (size_t k = parallel_.size(); k-- > 0 && left > 1;) {
+    int64_t left = most / along, dimensions = 1;
+    for (size_t k = parallel_.size(); k-- > 0 && left > 1 && dimensions < 3;) {
       const int64_t other = parallel_[k].range_id();
       if (other == id || places(other) < 2) continue;
       const int64_t here = std::min(left, power_above(places(other)));
-      if (give_threads(other, here)) left /= here;
+      if (give_threads(other, here)) left /= here, dimensions++;
       k = std::min(k, parallel_.size());
     }
     give_threads(id, along);
@@ -249,6 +249,34 @@ class GroupChooser {
     if (r && places(r) >= 2 * kUnroll) attempt(OptKind::kUnroll, id, kUnroll);
   }
 
+  // A loop of this size of each reduction, none of which stands in another.
+  std::vector<int64_t> alike(int64_t size) const {
+    std::vector<UOp> out;
+    for (UOp n : order_) {
+      if (!n.is(Op::REDUCE)) continue;
+      UOp best;
+      for (UOp r : n.srcs().subspan(1)) {
+        if (r.axis() != AxisType::kReduce || places(r) != size) continue;
+        if (!best || order_along(r) > order_along(best)) best = r;
+      }
+      const bool is_new = std::ranges::none_of(out, [&](UOp r) {
+        return r == best || is_in_scope(r, n) || holds(best, r);
+      });
+      if (best && is_new) out.push_back(best);
+    }
+    std::vector<int64_t> ids;
+    for (UOp r : out) ids.push_back(r.range_id());
+    return ids;
+  }
+
+  // Whether what closes the inner range stands in the outer one.
+  bool holds(UOp outer, UOp inner) const {
+    return std::ranges::any_of(order_, [&](UOp n) {
+      return n.is(Op::REDUCE) && outer && is_in_scope(outer, n.src(0)) && is_in_scope(outer, n) &&
+             std::ranges::find(n.srcs(), inner) != n.srcs().end();
+    });
+  }
+
   // All reductions as long as this one, and what is done after them, by the same threads.
   void reduce_by_groups(UOp along, const std::vector<UOp>& outer,
                         const std::vector<int64_t>& behind) {
@@ -259,11 +287,7 @@ class GroupChooser {
       const UOp row = std::ranges::max(outer, {}, [](UOp r) { return places(r); });
       give_threads(row.range_id(), std::min(most / threads, power_above(places(row)) / 2));
     }
-    std::vector<int64_t> loops;
-    for (UOp r : reductions_) {
-      if (places(r) == size) loops.push_back(r.range_id());
-    }
-    for (const int64_t id : loops) {
+    for (const int64_t id : alike(size)) {
       const int64_t here = std::min(lanes, lanes_along(range(id)));
       if (here > 1 && order_along(range(id)) > 0) attempt(OptKind::kVector, id, here);
       give_threads(id, threads);
