@@ -150,9 +150,7 @@ const std::map<std::string, PassFunction>& passes() {
          return print(checked(devectorize(vectorize(simplify(expand(n))), group_target()), kernel));
        }},
       {"insert_barriers",
-       [](UOp n) {
-         return print(checked(insert_barriers(n, group_target()), Stage::kProgram));
-       }},
+       [](UOp n) { return print(checked(insert_barriers(n, group_target()), Stage::kProgram)); }},
       {"index_width", [](UOp n) { return print(checked(index_width(n), kernel)); }},
       {"decompose", [](UOp n) { return print(checked(decompose(n, target()), kernel)); }},
       {"linearize", [](UOp n) { return print(checked(linearize(n), Stage::kProgram)); }},

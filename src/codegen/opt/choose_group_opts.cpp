@@ -259,9 +259,8 @@ class GroupChooser {
         if (r.axis() != AxisType::kReduce || places(r) != size) continue;
         if (!best || order_along(r) > order_along(best)) best = r;
       }
-      const bool is_new = std::ranges::none_of(out, [&](UOp r) {
-        return r == best || is_in_scope(r, n) || holds(best, r);
-      });
+      const bool is_new = std::ranges::none_of(
+          out, [&](UOp r) { return r == best || is_in_scope(r, n) || holds(best, r); });
       if (best && is_new) out.push_back(best);
     }
     std::vector<int64_t> ids;
@@ -293,9 +292,12 @@ class GroupChooser {
       give_threads(id, threads);
       unroll(id);
     }
-    for (const int64_t id : behind) {
+    std::vector<UOp> after;
+    for (const int64_t id : behind) after.push_back(range(id));
+    const UOp fastest = in_order(after);
+    for (const int64_t id : behind) {  // threads along one of them
       const UOp r = range(id);
-      const bool is_wide = places(r) >= threads;
+      const bool is_wide = (behind.size() == 1 || r == fastest) && places(r) >= threads;
       const int64_t here = std::min(lanes, lanes_along(r));
       if (is_wide && here > 1 && order_along(r) > 0) attempt(OptKind::kVector, id, here);
       if (is_wide) give_threads(id, threads);

@@ -55,7 +55,9 @@ bool is_in_group(UOp r) {
 std::vector<UOp> places_of(UOp load, std::span<const UOp> around) {
   std::vector<UOp> out;
   for (UOp r : ranges_of(load)) {
-    const bool is_inside = std::ranges::find(around, r) == around.end();
+    // A global loop is other groups.
+    const bool is_inside =
+        r.axis() != AxisType::kGlobal && std::ranges::find(around, r) == around.end();
     if (is_inside || is_in_group(r)) out.push_back(r);
   }
   const auto step = [&](UOp r) { return std::abs(step_of(load, r).value_or(0)); };
