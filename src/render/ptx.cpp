@@ -240,6 +240,7 @@ class PtxRenderer : public Renderer {
   };
   struct Address {
     std::string space, at;
+    bool is_aligned = true;  // to the whole vector
   };
 
   static size_t dimension(UOp special) { return size_t(special.name().back() - '0'); }
@@ -247,7 +248,8 @@ class PtxRenderer : public Renderer {
   // ---------------------------------------------------------------------------------- memory
 
   Address place(UOp pointer) {
-    return {pointer.dtype().space == AddrSpace::kLocal ? "shared" : "global", text(pointer)};
+    return {pointer.dtype().space == AddrSpace::kLocal ? "shared" : "global", text(pointer),
+            is_aligned(pointer)};
   }
 
   // `%rd1+16`
@@ -289,9 +291,13 @@ class PtxRenderer : public Renderer {
   }
 
   // One gate for all lanes, one for each, or none.
+  static std::string gate_of(const Lanes& gates, size_t lane) {
+    return gates.empty() ? "" : gates[gates.size() > 1 ? lane : 0];
+  }
+
   Lanes read(const Address& a, DType t, const Lanes& gates, const Lanes& otherwise) {
     const size_t bytes = size_t(t.item_bytes());
-    const bool by_lane = gates.size() > 1;
+    const bool by_lane = gates.size() > 1 || !a.is_aligned;
     if (is_packed(t) && !by_lane) return read_packed(a, t, gates, otherwise);
     Lanes held;
     for (size_t k = 0; k < t.lanes; k++) {
@@ -307,7 +313,7 @@ class PtxRenderer : public Renderer {
       count = by_lane ? 1 : together(t.lanes, bytes);
       access("ld", a, type_in_memory(t), k * bytes,
              Lanes(held.begin() + ptrdiff_t(k), held.begin() + ptrdiff_t(k + count)),
-             gates.empty() ? "" : gates[by_lane ? k : 0]);
+             gate_of(gates, k));
     }
     return t.is_bool() ? booleans(held) : held;
   }
@@ -339,7 +345,7 @@ class PtxRenderer : public Renderer {
 
   void write(const Address& a, DType t, Lanes value, const Lanes& gates) {
     const size_t bytes = size_t(t.item_bytes());
-    const bool by_lane = gates.size() > 1;
+    const bool by_lane = gates.size() > 1 || !a.is_aligned;
     if (t.is_bool()) {
       for (std::string& lane : value) {
         const std::string word = make(Register::kWord);
@@ -354,7 +360,7 @@ class PtxRenderer : public Renderer {
       count = by_lane ? 1 : together(value.size(), unit);
       access("st", a, packs ? "b32" : type_in_memory(t), k * unit,
              Lanes(value.begin() + ptrdiff_t(k), value.begin() + ptrdiff_t(k + count)),
-             gates.empty() ? "" : gates[by_lane ? k : 0]);
+             gate_of(gates, k));
     }
   }
 
@@ -575,9 +581,10 @@ Target ptx_target() {
   Target out = llvm_target(HalfCasts::kNative);
   out.name = "PTX";
   out.native[size_t(Op::CAST)] |= set_of(Scalar::kBFloat16);
-  out.vector_bytes = kMostMemoryBytes;
+  out.vector_bytes = 0;
   out.memory_vector_bytes = kMostMemoryBytes;
   out.vector_arithmetic = false;
+  out.narrow_indices = true;
   out.groups.threads = 1024;
   out.groups.local_bytes = kStaticLocalBytes;
   out.limits.sequences = false;

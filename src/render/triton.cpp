@@ -194,7 +194,7 @@ class TritonRenderer : public Renderer {
     bind(n, name);
   }
 
-  void barrier(UOp n) override { no_text(n); }
+  void barrier(UOp) override { line("tl.debug_barrier()"); }
 
  private:
   // ---------------------------------------------------------------------------------- blocks
@@ -404,8 +404,8 @@ Target triton_target() {
   out.vector_bytes = 0;
   out.memory_vector_bytes = 0;
   out.vector_arithmetic = false;
+  out.narrow_indices = true;
   out.groups.threads = 1024;
-  out.groups.most_threads = {1024, 1, 1};
   out.groups.local_bytes = 0;
   out.limits.sequences = false;
   return out;
