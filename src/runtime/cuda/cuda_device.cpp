@@ -48,8 +48,9 @@ class CudaDevice : public Device {
     target_.groups.threads = 1024;
     target_.groups.warp = 32;
     target_.groups.local_bytes = kStaticSharedBytes;
-    target_.groups.together = processors * 2;
-    target_.limits.pieces = processors * 2;
+    target_.groups.together = processors * 8;
+    target_.limits.pieces = processors * 8;
+    target_.narrow_indices = true;
     target_.limits.sequences = false;
   }
 
