@@ -10,6 +10,8 @@ import pytest
 import weft
 from weft import Tensor, from_dlpack, jit
 
+pytestmark = pytest.mark.host
+
 
 def address(array: Any) -> int:
     return int(array.__array_interface__["data"][0])

@@ -14,6 +14,7 @@ def graphs(x: Tensor, *others: Tensor) -> tuple[int, int]:
     return len(kernels), len({k.graph for k in kernels})
 
 
+@pytest.mark.host
 @pytest.mark.parametrize("dtype", ["float32", "int32", "int8", "float16", "uint64"])
 def test_chosen_places_in_a_loop(dtype: str) -> None:
     a, values = Tensor.zeros(30, dtype=dtype).realize(), np.zeros(30, dtype)
