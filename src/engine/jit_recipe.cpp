@@ -38,17 +38,17 @@ void lose_written(const JitRecipe& recipe, size_t calls, std::span<const Ref<Buf
 
 }  // namespace
 
-void run_recipe(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory) {
+void run_recipe(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory, size_t first_call) {
   memory.resize(recipe.slot_count());
   for (size_t i = 0; i < recipe.slots.size(); i++) {
     const JitRecipe::Slot& slot = recipe.slots[i];
-    memory[recipe.bindings.size() + i] =
-        slot.held ? slot.held : Buffer::make(*slot.device, slot.bytes);
+    Ref<Buffer>& own = memory[recipe.bindings.size() + i];
+    if (!own) own = slot.held ? slot.held : Buffer::make(*slot.device, slot.bytes);
   }
   SmallVector<Buffer*, 16> arguments;
-  size_t done = 0;
+  size_t done = first_call;
   try {
-    for (const JitRecipe::Call& call : recipe.calls) {
+    for (const JitRecipe::Call& call : std::span(recipe.calls).subspan(first_call)) {
       arguments.clear();
       for (uint32_t a = 0; a < call.argument_count; a++) {
         arguments.push_back(memory[recipe.arguments[call.first_argument + a]].get());
