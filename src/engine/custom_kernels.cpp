@@ -73,6 +73,7 @@ std::vector<Ref<Buffer>> run_custom_kernel(const CustomKernel& kernel, Device& d
   const uint64_t begin = shows(2) ? now_ns() : 0;
   prepared->program->run(arguments, {});
   if (shows(2)) {
+    device.synchronize();
     show_run({device.name(), kernel.name, now_ns() - begin, bytes, flops,
               kernel_operations(kernel.ast.root)});
   }

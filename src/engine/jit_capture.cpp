@@ -71,6 +71,7 @@ class Maker {
     }
     run_stages();
     fail_results();
+    recipe_->runs = 1;
     return std::move(recipe_);
   }
 
@@ -402,7 +403,7 @@ class Maker {
       is_copied_[i] = true;
     }
     garbage_.reserve(garbage_.size() + (results_.size() + others_.size()) * Value::kMostSources);
-    run_recipe(*recipe_, memory_, calls_run_);
+    weft::run_calls(*recipe_, memory_, calls_run_);
     calls_run_ = recipe_->calls.size();
     const std::lock_guard lock(graph_mutex());
     for (size_t i = 0; i < results_.size(); i++) {

@@ -109,6 +109,11 @@ struct JitRecipe {
   std::vector<std::shared_ptr<const PreparedSchedule>> programs;
   std::vector<std::shared_ptr<const PreparedKernel>> custom_programs;
 
+  // The calls as one piece of work, where their device has that. Made in the second run, and null
+  // before: many captures run once. Under the lock of realise.
+  mutable std::unique_ptr<RecordedCalls> recording;
+  mutable uint32_t runs = 0;
+
   JitRecipe() = default;
   JitRecipe(const JitRecipe&) = delete;
   JitRecipe& operator=(const JitRecipe&) = delete;
@@ -117,9 +122,12 @@ struct JitRecipe {
   size_t slot_count() const { return bindings.size() + slots.size(); }
 };
 
-// Makes the memory that is not there, and runs the kernels from the first call on. `memory` holds
-// that of the bindings, and of what earlier calls used; what is overwritten of it is the caller's.
-// When a kernel fails, what those before it wrote to is lost.
-void run_recipe(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory, size_t first_call = 0);
+// Makes the memory that bindings do not bring, and runs the kernels. `memory` holds that of the
+// bindings; what is overwritten of it is the caller's. When a kernel fails, what those before it
+// wrote to is lost.
+void run_recipe(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory);
+// The same for the calls from one on, of a recipe that is being made: `memory` holds that of
+// earlier ones too.
+void run_calls(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory, size_t first_call);
 
 }  // namespace weft
