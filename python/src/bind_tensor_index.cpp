@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -54,28 +53,8 @@ bool is_list(nb::handle value) {
   return PyList_Check(value.ptr()) || type_text(value) == std::string_view("numpy.ndarray");
 }
 
-// A short list of plain ints, without a detour by arrays.
-std::optional<Tensor> few_ints(const Tensor& x, nb::handle value) {
-  constexpr Py_ssize_t kMost = 64;
-  if (!PyList_Check(value.ptr())) return {};
-  const Py_ssize_t count = PyList_GET_SIZE(value.ptr());
-  if (count == 0 || count > kMost) return {};
-  std::vector<int32_t> ints;
-  ints.reserve(size_t(count));
-  for (Py_ssize_t i = 0; i < count; i++) {
-    PyObject* const item = PyList_GET_ITEM(value.ptr(), i);
-    if (!PyLong_CheckExact(item)) return {};
-    int overflow = 0;
-    const long number = PyLong_AsLongAndOverflow(item, &overflow);
-    if (overflow != 0 || number != int32_t(number)) return {};
-    ints.push_back(int32_t(number));
-  }
-  return Tensor::from<int32_t>(ints, {int64_t(count)}, x.device());
-}
-
 // A list or an array: an empty list names nothing.
 Tensor tensor_index(const Tensor& x, nb::handle value) {
-  if (std::optional<Tensor> few = few_ints(x, value)) return *std::move(few);
   Tensor t = tensor_of_data(value, {}, x.device());
   const bool is_empty_list = PyList_Check(value.ptr()) && t.numel() == 0;
   return is_empty_list ? t.cast(dtypes::int32) : t;

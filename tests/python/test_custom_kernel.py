@@ -32,6 +32,16 @@ def rows(out: UOp, x: UOp) -> UOp:
     return out.index(i).assign(x.index(i * N + r).load().reduce(Ops.ADD, r)).end(i)
 
 
+@function
+def doubled(x: Tensor) -> Tensor:
+    return custom_kernel(double, [(x.shape, x.dtype)], [x])
+
+
+@doubled.backward
+def _(grad: Tensor, x: Tensor) -> Tensor:
+    return custom_kernel(double, [(x.shape, x.dtype)], [grad])
+
+
 @pytest.fixture(params=["REF", "CPU"])
 def device(request: pytest.FixtureRequest) -> str:
     return str(request.param)
@@ -109,14 +119,6 @@ def test_without_inputs(device: str) -> None:
 
 
 def test_with_a_gradient(device: str) -> None:
-    @function
-    def doubled(x: Tensor) -> Tensor:
-        return custom_kernel(double, [(x.shape, x.dtype)], [x])
-
-    @doubled.backward
-    def _(grad: Tensor, x: Tensor) -> Tensor:
-        return custom_kernel(double, [(x.shape, x.dtype)], [grad])
-
     x = of([1, 2, 3, 4], device).requires_grad_()
     (doubled(x) * x).sum().backward()
     assert x.grad.tolist() == [4, 8, 12, 16]
@@ -233,14 +235,6 @@ def test_writes_around_it_in_a_jit(device: str) -> None:
 
 
 def test_a_gradient_by_it_in_a_jit(device: str) -> None:
-    @function
-    def doubled(x: Tensor) -> Tensor:
-        return custom_kernel(double, [(x.shape, x.dtype)], [x])
-
-    @doubled.backward
-    def _(grad: Tensor, x: Tensor) -> Tensor:
-        return custom_kernel(double, [(x.shape, x.dtype)], [grad])
-
     w = of([1, 2, 3, 4], device).requires_grad_()
 
     @jit
