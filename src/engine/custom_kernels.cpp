@@ -1,7 +1,6 @@
 // A table of programs by what the kernel is.
 #include "engine/custom_kernels.h"
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>

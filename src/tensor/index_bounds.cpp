@@ -71,6 +71,7 @@ class Elements {
     }
     if (count == 0) return anything(v.dtype());
     std::vector<UOp> srcs;
+    srcs.reserve(count);
     for (size_t i = 0; i < count; i++) srcs.push_back(nodes_.at(v.sources()[i].get()));
     if (is_elementwise(v.op())) return arena_->make(v.op(), v.dtype(), srcs);
     if (!v.is(Op::PAD) && !v.is(Op::INDEX)) return srcs[0];

@@ -1,5 +1,4 @@
 // A few places as slices, or one by one.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
