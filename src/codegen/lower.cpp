@@ -8,6 +8,7 @@
 #include "codegen/decompose.h"
 #include "codegen/expand.h"
 #include "codegen/gate_loads.h"
+#include "codegen/idle_loops.h"
 #include "codegen/index_width.h"
 #include "codegen/linearize.h"
 #include "codegen/opt/choose_opts.h"
@@ -63,6 +64,7 @@ UOp lower(UOp ast, const Target& target, std::span<const Opt> opts, Trace* trace
   passes.run("widen loads", [&](UOp n) { return widen_loads(n, target); });
   passes.run("index width", index_width);
   passes.run("decompose", [&](UOp n) { return decompose(n, target); });
+  passes.run("idle loops", settle_idle_loops);
   passes.run("linearize", linearize, Stage::kProgram);
   return passes.graph();
 }

@@ -16,6 +16,7 @@
 #include "codegen/decompose.h"
 #include "codegen/expand.h"
 #include "codegen/gate_loads.h"
+#include "codegen/idle_loops.h"
 #include "codegen/index_width.h"
 #include "codegen/linearize.h"
 #include "codegen/opt/opt.h"
@@ -127,6 +128,7 @@ const std::map<std::string, PassFunction>& passes() {
       {"split_reductions", [](UOp n) { return print(split_reductions(n, 2)); }},
       {"index_width", [](UOp n) { return print(checked(index_width(n), kernel)); }},
       {"decompose", [](UOp n) { return print(checked(decompose(n, target()), kernel)); }},
+      {"idle_loops", [](UOp n) { return print(checked(settle_idle_loops(n), kernel)); }},
       {"linearize", [](UOp n) { return print(checked(linearize(n), Stage::kProgram)); }},
       {"render_c", [](UOp n) { return render_c(n, "kernel"); }},
       {"render_llvm", [](UOp n) { return render_llvm(n, "kernel"); }},
