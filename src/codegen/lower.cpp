@@ -17,6 +17,7 @@
 #include "codegen/target.h"
 #include "codegen/vectorize.h"
 #include "codegen/widen_loads.h"
+#include "codegen/widen_stores.h"
 #include "ir/node.h"
 #include "ir/spec.h"
 #include "rewrite/graph_rewrite.h"
@@ -62,6 +63,7 @@ UOp lower(UOp ast, const Target& target, std::span<const Opt> opts, Trace* trace
   passes.run("simplify", [](UOp n) { return simplify(n, nullptr, Loads::kStay); });
   passes.run("vectorize", vectorize);
   passes.run("widen loads", [&](UOp n) { return widen_loads(n, target); });
+  passes.run("widen stores", [&](UOp n) { return widen_stores(n, target); });
   passes.run("index width", index_width);
   passes.run("decompose", [&](UOp n) { return decompose(n, target); });
   passes.run("idle loops", settle_idle_loops);

@@ -24,6 +24,7 @@
 #include "codegen/target.h"
 #include "codegen/vectorize.h"
 #include "codegen/widen_loads.h"
+#include "codegen/widen_stores.h"
 #include "ir/arena.h"
 #include "ir/parse.h"
 #include "ir/print.h"
@@ -124,6 +125,10 @@ const std::map<std::string, PassFunction>& passes() {
       {"widen_loads",
        [](UOp n) {
          return print(checked(widen_loads(vectorize(simplify(expand(n))), target()), kernel));
+       }},
+      {"widen_stores",
+       [](UOp n) {
+         return print(checked(widen_stores(vectorize(simplify(expand(n))), target()), kernel));
        }},
       {"split_reductions", [](UOp n) { return print(split_reductions(n, 2)); }},
       {"index_width", [](UOp n) { return print(checked(index_width(n), kernel)); }},
