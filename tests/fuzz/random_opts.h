@@ -42,7 +42,7 @@ inline OptList random_opts(UOp ast, Choices& choices, Reductions reductions,
   UOp at = mark_parallel_loops(gate_loads(ast));
   int64_t copies = 1;
   for (size_t tries = choices.below(8); tries > 0; tries--) {
-    const auto kind = OptKind(choices.below(8));
+    const auto kind = OptKind(choices.below(9));
     const auto axis = int64_t(choices.below(6));
     const Opt opt{
         kind, axis,

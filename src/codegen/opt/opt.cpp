@@ -17,8 +17,8 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 8> kNames = {"TILE",  "UPCAST", "VECTOR", "UNROLL",
-                                                    "GROUP", "THREAD", "STAGE",  "PAD"};
+constexpr std::array<std::string_view, 9> kNames = {"TILE",   "UPCAST", "VECTOR", "UNROLL", "GROUP",
+                                                    "THREAD", "STAGE",  "PAD",    "MERGE"};
 
 class Reader {
  public:
@@ -44,7 +44,7 @@ class Reader {
       const int64_t axis = number(',');
       return {OptKind(kind), axis, number(')')};
     }
-    fail("one of TILE, UPCAST, VECTOR, UNROLL, GROUP, THREAD, STAGE, PAD");
+    fail("one of TILE, UPCAST, VECTOR, UNROLL, GROUP, THREAD, STAGE, PAD, MERGE");
   }
   int64_t number(char end) {
     skip();

@@ -22,12 +22,13 @@ enum class OptKind : uint8_t {
   kStage,   // STAGE(argument, axis): reads of an argument go through local memory, filled in the
             // loop
   kPad,     // PAD(axis, n): the loop is made longer, to a multiple of n, with gates
+  kMerge,   // MERGE(axis, inner): a loop and the next one inside of it become one
 };
 
 struct Opt {
   OptKind kind;
   int64_t axis;    // the id of a RANGE; of STAGE, the number of a DEFINE_GLOBAL
-  int64_t amount;  // of STAGE, the id of a RANGE
+  int64_t amount;  // of STAGE and MERGE, the id of a RANGE
 
   bool operator==(const Opt&) const = default;
 };

@@ -109,6 +109,7 @@ std::vector<Opt> next_opts(UOp kernel, const Target& target) {
     attempt_all(OptKind::kVector, lanes);
     attempt_all(OptKind::kPad, lanes);
     for (const int64_t argument : arguments) attempt({OptKind::kStage, argument, id});
+    for (UOp inner : loops) attempt({OptKind::kMerge, id, inner.range_id()});
   }
   return out;
 }
