@@ -126,6 +126,8 @@ class Widener {
 
 }  // namespace
 
-UOp widen_stores(UOp sink, const Target& target) { return Widener(sink, target).run(); }
+UOp widen_stores(UOp sink, const Target& target) {
+  return target.vector_arithmetic ? Widener(sink, target).run() : sink;
+}
 
 }  // namespace weft

@@ -35,6 +35,7 @@ Launch::Launch(UOp linear, UOp ast) {
   names_.assign(given.begin(), given.end());
   const Signature signature = signature_of(linear);
   local_bytes_ = signature.scratch_bytes;
+  for (UOp n : signature.globals) globals_.push_back(uint32_t(n.number()));
   for (UOp n : signature.variables) {
     const auto at = std::ranges::find(names_, n.name());
     variables_.push_back({uint32_t(std::distance(names_.begin(), at)), n.dtype()});
