@@ -25,7 +25,7 @@ namespace {
 
 constexpr int64_t kThreads = 256;     // of a group, if there is enough to do
 constexpr int64_t kUnroll = 4;        // reads of a reduction that are under way together
-constexpr int64_t kTransposed = 32;   // of a transposition's tile, on each axis
+constexpr int64_t kTransposed = 64;   // of a transposition's tile, on each axis
 constexpr int64_t kDepth = 16;        // of a contraction's tile, along the sum
 constexpr int64_t kRegisterRows = 8;  // of the tile of a thread
 

@@ -69,6 +69,13 @@ class CudaDevice : public Device {
     memory.context->copy_out(to, memory.address + first);
     return true;
   }
+  bool copy_part(void* to, const void* from, size_t first, size_t bytes) override {
+    CudaMemory part = gpu_.memory(from);
+    part.address += first;
+    const CudaMemory& memory = gpu_.memory(to);
+    memory.context->copy(memory.address, part, bytes);
+    return true;
+  }
   bool copy_from(void* to, Device& other, const void* from, size_t bytes) override {
     auto* const source = dynamic_cast<CudaDevice*>(&other);
     if (source == nullptr) return false;
