@@ -102,12 +102,12 @@ class Widener {
     }
     const auto lanes = uint16_t(values.size());
     const UOp value = arena_.make(Op::VECTORIZE, values[0].dtype().vec(lanes), values);
-    // What is read AFTER such a write keeps it as it is.
-    const std::vector<UOp> below = toposort(value);
-    if (std::ranges::any_of(below, [&](UOp n) { return is_found_.has(n); })) return;
     const UOp pointer = writes[0].store().src(0);
     const UOp address = arena_.make(Op::CAST, pointer.dtype().vec(lanes), {pointer});
     UOp made = arena_.make(Op::STORE, dtypes::void_, {address, value});
+    // What comes AFTER a write that may itself become another one stays as it is.
+    const std::vector<UOp> below = toposort(made);
+    if (std::ranges::any_of(below, [&](UOp n) { return is_found_.has(n); })) return;
     if (const UOp first = writes[0].effect; first.is(Op::END)) {
       std::vector<UOp> srcs(first.srcs().begin(), first.srcs().end());
       srcs[0] = made;
