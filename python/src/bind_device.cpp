@@ -14,13 +14,17 @@
 namespace weft::python {
 
 void bind_device(nb::module_& m) {
-  m.def("device_list", [] {
-    nb::list out;
-    for (const DeviceEntry& entry : device_list()) {
-      out.append(nb::make_tuple(text(entry.name), text(entry.description), text(entry.missing)));
-    }
-    return out;
-  });
+  m.def(
+      "device_list",
+      [] {
+        nb::list out;
+        for (const DeviceEntry& entry : device_list()) {
+          out.append(
+              nb::make_tuple(text(entry.name), text(entry.description), text(entry.missing)));
+        }
+        return out;
+      },
+      nb::sig("def device_list() -> list[tuple[str, str, str]]"));
   m.def(
       "add_library_folder", [](std::string folder) { add_library_folder(std::move(folder)); },
       nb::arg("folder"));
