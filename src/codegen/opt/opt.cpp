@@ -17,9 +17,10 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 12> kNames = {"TILE",  "UPCAST", "VECTOR", "UNROLL",
+constexpr std::array<std::string_view, 13> kNames = {"TILE",  "UPCAST", "VECTOR", "UNROLL",
                                                      "GROUP", "THREAD", "STAGE",  "PAD",
-                                                     "LOCAL", "SERIAL", "SHARE",  "TENSOR"};
+                                                     "MERGE", "LOCAL",  "SERIAL", "SHARE",
+                                                     "TENSOR"};
 
 class Reader {
  public:
@@ -46,8 +47,8 @@ class Reader {
       return {OptKind(kind), axis, number(')')};
     }
     fail(
-        "one of TILE, UPCAST, VECTOR, UNROLL, GROUP, THREAD, STAGE, PAD, LOCAL, SERIAL, SHARE, "
-        "TENSOR");
+        "one of TILE, UPCAST, VECTOR, UNROLL, GROUP, THREAD, STAGE, PAD, MERGE, LOCAL, SERIAL, "
+        "SHARE, TENSOR");
   }
   int64_t number(char end) {
     skip();
