@@ -200,7 +200,7 @@ class Job {
     if (roots.empty()) return;
     device_ = &roots[0]->device();
     closure_ = std::make_unique<Closure>(roots);
-    for (const Closure::Node& n : closure_->nodes()) Storage::drop_pending(*n.value);
+    closure_->drop_pending();
     closure_->decide();
   }
 
