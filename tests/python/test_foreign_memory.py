@@ -197,3 +197,16 @@ def test_torch() -> None:
     t[0] = 9
     assert x.tolist() == [9, 1, 2, 3]
     assert torch.from_dlpack(t * 2).tolist() == [18, 2, 4, 6]
+
+
+def test_the_memory_goes_with_the_array() -> None:
+    before = weft.counters.live_bytes
+    t = Tensor.zeros(1000).realize()
+    a = t.numpy()
+    t[0] = 1
+    t.realize()
+    assert weft.counters.live_bytes - before >= 8000 and a[0] == 0  # the old content, and the new
+    del t
+    assert weft.counters.live_bytes - before >= 4000 and a.sum() == 0
+    del a
+    assert weft.counters.live_bytes == before
