@@ -13,6 +13,16 @@
 
 namespace weft {
 
+// Threads that start together, share local memory and meet at barriers, as GPUs have them.
+struct Workgroups {
+  size_t threads = 0;  // of one group, at most; 0: the target has none, and runs loops
+  std::array<int64_t, 3> most_threads{1024, 1024, 64};           // of a group, by dimension
+  std::array<int64_t, 3> most_groups{2147483647, 65535, 65535};  // of a launch, by dimension
+  size_t warp = 32;                                              // threads that step together
+  size_t local_bytes = 48 << 10;                                 // that a group shares
+  size_t together = 1;  // groups that run at the same time on the whole device, about
+};
+
 struct Target {
   std::string name;          // "LLVM", "C": part of the key of a compiled kernel
   size_t vector_bytes = 64;  // of one vector register; 0: the target has none
@@ -25,6 +35,12 @@ struct Target {
   // is held as the unsigned integer of its width.
   std::array<DTypeSet, kOpCount> native{};
   KernelLimits limits{};
+  Workgroups groups{};
+  // False: vectors are only loaded and stored, at most memory_vector_bytes at a time, and taken
+  // apart in between.
+  bool vector_arithmetic = true;
+  bool narrow_indices = false;  // indices have 32 bits in kernels where all of them fit
+  size_t memory_vector_bytes = 16;
 
   bool can(Op op, DType type) const { return (native[size_t(op)] & set_of(type.scalar)) != 0; }
   size_t lanes(DType type) const {  // that fit into a vector register, at least 1

@@ -220,6 +220,12 @@ class Replay {
   Replay(const JitRecipe& recipe, std::span<const Tensor> inputs,
          std::span<Storage* const> storages)
       : recipe_(recipe), inputs_(inputs), storages_(storages) {}
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
+  // What was made last is freed first: the next replay is given the same memory in the same places.
+  ~Replay() {
+    while (!memory_.empty()) memory_.pop_back();
+  }
 
   std::vector<Tensor> run() {
     make_results();
@@ -319,10 +325,11 @@ class Replay {
     std::array<Ref<Value>, Value::kMostSources> released;  // results have no sources
     const std::lock_guard lock(graph_mutex());
     for (const JitRecipe::Check& check : recipe_.checks) {
-      if (!is_set(*memory_[check.slot])) continue;
-      failure = check.text;
+      const std::string* const text = failure_of(*memory_[check.slot], check.of);
+      if (text == nullptr) continue;
+      failure = text;
       for (const uint32_t result : check.results) {
-        if (results_[result]) results_[result]->set_failure(check.text);
+        if (results_[result]) results_[result]->set_failure(text);
       }
     }
     for (const size_t i : overwritten_) memory_[i]->next_generation();

@@ -135,6 +135,7 @@ std::vector<Ref<Buffer>> run_schedule(const Schedule& schedule, const PreparedSc
       const uint64_t begin = shows(2) ? now_ns() : 0;
       kernel.program->run(arguments, variables);
       if (shows(2)) {
+        prepared.device->synchronize();
         const uint64_t time = now_ns() - begin;
         show_run(
             {prepared.device->name(), call.name, time, bytes, flops, kernel_operations(call.ast)});

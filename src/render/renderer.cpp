@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -19,6 +21,7 @@
 #include "ir/place.h"
 #include "ir/print.h"
 #include "render/render.h"
+#include "symbolic/linear.h"
 
 namespace weft {
 namespace {
@@ -89,6 +92,7 @@ bool reads_source(UOp n, size_t i) {
     case Op::END:
     case Op::ENDIF:
     case Op::SINK:
+    case Op::SPECIAL:
     case Op::VARIABLE:
     case Op::DEFINE_GLOBAL:
     case Op::DEFINE_LOCAL: return false;
@@ -131,6 +135,16 @@ DType held_as(DType type) {
   }
 }
 
+bool is_aligned(UOp pointer) {
+  const int64_t lanes = pointer.dtype().lanes;
+  UOp at = pointer;
+  while (at.is(Op::AFTER) || at.is(Op::CAST)) at = at.src(0);
+  if (!at.is(Op::INDEX) || at.dtype().lanes == lanes) return true;  // it counts in vectors
+  const std::optional<LinearSum> sum = linear_sum(at.src(1));
+  if (!sum || sum->constant % lanes != 0) return false;
+  return std::ranges::all_of(sum->terms, [&](const Term& t) { return t.coefficient % lanes == 0; });
+}
+
 Renderer::Renderer(UOp linear) : linear_(linear), signature_(signature_of(linear)) {
   if (!linear.is(Op::LINEAR)) throw InternalError("render: the root is no LINEAR");
   for (UOp n : linear.srcs()) {
@@ -162,8 +176,9 @@ void Renderer::visit(UOp n) {
     case Op::DEFINE_GLOBAL:
     case Op::DEFINE_LOCAL:
     case Op::DEFINE_REG:
-    case Op::BARRIER:  // of one thread
     case Op::SINK: return;
+    case Op::SPECIAL: return special(n);
+    case Op::BARRIER: return barrier(n);
     case Op::RANGE: open_.push_back(n); return open_loop(n);
     case Op::END: {
       for (size_t left = n.src_count() - 1; left > 0; left--) {
@@ -194,6 +209,8 @@ void Renderer::visit(UOp n) {
   }
   value(n);
 }
+
+void Renderer::special(UOp n) { no_text(n); }
 
 std::string Renderer::text(UOp n) {
   if (n.is_const()) return constant(n);

@@ -43,6 +43,9 @@ bool is_splat(UOp n);
 // The dtypes whose values are held as unsigned integers, for which renderers have no arithmetic.
 DType held_as(DType type);
 
+// A pointer to a vector is proved to be aligned to its size, where memory itself is.
+bool is_aligned(UOp pointer);
+
 class Renderer {
  public:
   Renderer(const Renderer&) = delete;
@@ -66,6 +69,9 @@ class Renderer {
   virtual void load(UOp n) = 0;
   virtual void store(UOp n) = 0;
   virtual void value(UOp n) = 0;  // elementwise ops, VECTORIZE, GEP
+  // Only where the target has workgroups.
+  virtual void special(UOp n);
+  virtual void barrier(UOp) {}  // of one thread
 
   // What stands for a value where it is used.
   std::string text(UOp n);

@@ -4,7 +4,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -48,6 +50,14 @@ struct PartOf : Buffer::Lender {
 
 Ref<Buffer> Buffer::make_part(Ref<Buffer> whole, size_t first, size_t bytes) {
   Device& device = whole->device();
+  if (!device.has_host_memory()) {
+    Ref<Buffer> part = make(device, bytes);
+    if (device.copy_part(part->memory(), whole->memory(), first, bytes)) return part;
+    std::vector<std::byte> content(bytes);
+    whole->copy_out_part(content, first);
+    part->copy_in(content);
+    return part;
+  }
   void* const memory = static_cast<std::byte*>(whole->memory()) + first;
   return borrow(device, memory, bytes, std::make_unique<PartOf>(std::move(whole)));
 }
@@ -60,13 +70,30 @@ Ref<Buffer> Buffer::borrow(Device& device, void* memory, size_t bytes,
 }
 
 void Buffer::copy_from(const Buffer& other) {
-  if (device_.has_host_memory()) {
+  if (other.device_.has_host_memory()) {
     copy_in({static_cast<const std::byte*>(other.memory_), bytes_});
+    return;
+  }
+  if (device_.copy_from(memory_, other.device_, other.memory_, bytes_)) return;
+  if (device_.has_host_memory()) {
+    other.copy_out({static_cast<std::byte*>(memory_), bytes_});
     return;
   }
   std::vector<std::byte> content(bytes_);
   other.copy_out(content);
   copy_in(content);
+}
+
+void Buffer::copy_out_part(std::span<std::byte> to, size_t first) const {
+  if (to.empty()) return;
+  if (device_.has_host_memory()) {
+    std::memcpy(to.data(), static_cast<const std::byte*>(memory_) + first, to.size());
+    return;
+  }
+  if (device_.copy_out_part(to, memory_, first)) return;
+  std::vector<std::byte> start(first + to.size());
+  copy_out(start);
+  std::memcpy(to.data(), start.data() + first, to.size());
 }
 
 size_t Buffer::bytes_for(const Device& device, DType dtype, int64_t count) {

@@ -23,8 +23,8 @@ class Buffer {
   // Throws DeviceError when no memory has so many bytes.
   static size_t bytes_for(const Device& device, DType dtype, int64_t count);
 
-  // A part of another one's memory, or memory of somebody outside of weft. Only on a device whose
-  // memory is that of the process. Nothing is written there in place.
+  // A part of another one's memory, in which nothing is written in place; where the device's memory
+  // is not that of the process, a copy of it.
   static Ref<Buffer> make_part(Ref<Buffer> whole, size_t first, size_t bytes);
   // Whoever lends memory to a Buffer: destroyed when the Buffer is.
   class Lender {
@@ -36,6 +36,7 @@ class Buffer {
     // Whoever lends it reads what is written: writes to a tensor are done there, at once.
     virtual bool sees_writes() const { return false; }
   };
+  // Memory of somebody outside of weft, on a device whose memory is that of the process.
   static Ref<Buffer> borrow(Device& device, void* memory, size_t bytes,
                             std::unique_ptr<Lender> lender);
 
@@ -59,10 +60,12 @@ class Buffer {
   }
   bool is_lost() const { return is_lost_; }
 
-  // All of another one's content, of as many bytes, on the same device.
+  // All of another one's content, of as many bytes, on any device.
   void copy_from(const Buffer& other);
   void copy_in(std::span<const std::byte> from) { device_.copy_in(memory_, from); }
   void copy_out(std::span<std::byte> to) const { device_.copy_out(to, memory_); }
+  // Bytes from `first` on.
+  void copy_out_part(std::span<std::byte> to, size_t first) const;
 
  private:
   friend void retain(Buffer* buffer) noexcept;

@@ -99,14 +99,8 @@ std::optional<std::vector<size_t>> bytes_needed(UOp ast, int64_t most_bytes) {
 // ---- memory
 
 Ref<Buffer> zeroed(Device& device, size_t bytes) {
-  static constexpr size_t kChunk = size_t(1) << 20;
   Ref<Buffer> buffer = Buffer::make(device, std::max<size_t>(bytes, 1));
-  const std::vector<std::byte> zeros(std::min(buffer->bytes(), kChunk));
-  auto* memory = static_cast<std::byte*>(buffer->memory());
-  for (size_t at = 0; at < buffer->bytes(); at += kChunk) {
-    const size_t count = std::min(kChunk, buffer->bytes() - at);
-    device.copy_in(memory + at, std::span(zeros).first(count));
-  }
+  buffer->copy_in(std::vector<std::byte>(buffer->bytes()));
   return buffer;
 }
 
@@ -140,7 +134,7 @@ std::optional<KernelArguments> arguments_for(UOp ast, int64_t most_bytes) {
 
 CandidateTimer::CandidateTimer(UOp ast, Device& device, const KernelArguments& arguments,
                                Compile compile, size_t compile_threads)
-    : compile_(std::move(compile)), variables_(arguments.variables) {
+    : device_(device), compile_(std::move(compile)), variables_(arguments.variables) {
   for (size_t i = 0; i < std::max<size_t>(compile_threads, 1); i++) asts_.push_back(own(ast));
   for (const size_t bytes : arguments.bytes) {
     buffers_.push_back(zeroed(device, bytes));
@@ -196,8 +190,10 @@ std::optional<double> CandidateTimer::time(const OptList& opts) {
 }
 
 double CandidateTimer::run(Program& program) {
+  device_.synchronize();
   const uint64_t begin = now_ns();
   program.run(arguments_, variables_);
+  device_.synchronize();
   return double(now_ns() - begin) * 1e-9;
 }
 

@@ -53,6 +53,7 @@ class CandidateTimer {
   double run(Program& program);
 
   std::vector<Graph> asts_;  // one for each thread
+  Device& device_;
   Compile compile_;
   std::vector<Ref<Buffer>> buffers_;
   std::vector<Buffer*> arguments_;

@@ -104,6 +104,7 @@ class Storage {
   void set_version(Ref<Value>& version);
   // A write is made: it waits from now on, unless one before it does already.
   void begin_to_wait();
+  void tie(Ref<Value> value);
   // The lock is held. What is replaced is left in `value`.
   void add_write(const Sizes& numbers, Ref<Value>& value, Ref<Value> index,
                  std::unique_ptr<PendingStores>& dropped);
