@@ -60,8 +60,13 @@ Ref<Buffer> Buffer::borrow(Device& device, void* memory, size_t bytes,
 }
 
 void Buffer::copy_from(const Buffer& other) {
-  if (device_.has_host_memory()) {
+  if (other.device_.has_host_memory()) {
     copy_in({static_cast<const std::byte*>(other.memory_), bytes_});
+    return;
+  }
+  if (device_.copy_from(memory_, other.device_, other.memory_, bytes_)) return;
+  if (device_.has_host_memory()) {
+    other.copy_out({static_cast<std::byte*>(memory_), bytes_});
     return;
   }
   std::vector<std::byte> content(bytes_);

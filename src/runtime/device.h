@@ -9,7 +9,10 @@
 #include <string_view>
 #include <utility>
 
+#include "codegen/target.h"
+#include "ir/dtype.h"
 #include "ir/node.h"
+#include "rewrite/pattern.h"
 #include "runtime/program.h"
 #include "schedule/schedule.h"
 #include "weft/device.h"  // IWYU pragma: export
@@ -25,11 +28,22 @@ class Device {
 
   const std::string& name() const { return name_; }
 
+  // Tensors of these dtypes cannot be made on it: the call that would is a DTypeError.
+  virtual DTypeSet missing_dtypes() const { return 0; }
+  // Throws DTypeError that names the dtype and the device.
+  void check_has(DType type) const {
+    if ((missing_dtypes() & set_of(type.scalar)) != 0) refuse(type);
+  }
+
   // Throws DeviceError when there is not so much memory. What new memory holds is not said.
   virtual void* allocate(size_t bytes) = 0;
   virtual void free(void* memory, size_t bytes) noexcept = 0;
   virtual void copy_in(void* to, std::span<const std::byte> from) = 0;
   virtual void copy_out(std::span<std::byte> to, const void* from) = 0;
+
+  // Copies from another device's memory without the host's, or by a way of its own; false: there is
+  // none, and nothing is done.
+  virtual bool copy_from(void*, Device&, const void*, size_t) { return false; }
 
   // Its memory is memory of this process, which anybody can read.
   virtual bool has_host_memory() const { return false; }
@@ -42,16 +56,24 @@ class Device {
   // `ast` is a SINK that is legal as a kernel; the program does not need it afterwards. Throws
   // CompileError. Threads may compile at the same time, each from an arena of its own.
   virtual std::shared_ptr<Program> compile(UOp ast, std::string_view name) = 0;
+  // What its programs are lowered for; null where kernels are not lowered, or are for this process.
+  virtual const Target* target() const { return nullptr; }
+  // A LINEAR, legal as a program of target(): for tests of renderers and of optimisations.
+  virtual std::shared_ptr<Program> compile_list(UOp linear, std::string_view name);
   // Returns when all that was started on the device has been done; throws what went wrong there.
   virtual void synchronize() {}
   // Called when the device is found by its name: begins what takes long and will be needed.
   virtual void start() {}
   // What runs its kernels, for people.
   virtual std::string description() const { return {}; }
+  // What it needs to run kernels and does not find; empty: nothing.
+  virtual std::string missing() const { return {}; }
   // How many threads it is worth to compile with.
   virtual size_t compile_threads() const { return 1; }
 
  private:
+  [[noreturn]] void refuse(DType type) const;
+
   std::string name_;
 };
 

@@ -35,6 +35,7 @@ Launch::Launch(UOp linear, UOp ast) {
   names_.assign(given.begin(), given.end());
   const Signature signature = signature_of(linear);
   local_bytes_ = signature.scratch_bytes;
+  for (UOp n : signature.globals) globals_.push_back(uint32_t(n.number()));
   for (UOp n : signature.variables) {
     const auto at = std::ranges::find(names_, n.name());
     variables_.push_back({uint32_t(std::distance(names_.begin(), at)), n.dtype()});
@@ -77,6 +78,10 @@ GpuKernel make_gpu_kernel(UOp ast, std::string_view name, const Target& target,
     show_lowered({name, kernel.root, linear, target, source, trace, opts});
   }
   return {std::move(source), Launch(linear, ast)};
+}
+
+GpuKernel make_gpu_kernel_of_list(UOp linear, std::string_view name, RenderFunction* render) {
+  return {render(linear, name), Launch(linear, linear)};
 }
 
 }  // namespace weft

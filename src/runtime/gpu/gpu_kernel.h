@@ -35,6 +35,10 @@ class Launch {
   Launch(UOp linear, UOp ast);
 
   LaunchSize size(std::span<const int64_t> variables) const;
+  std::array<int64_t, 3> threads() const { return constant_.threads; }  // of one group
+  // The arguments of the kernel whose pointers the function takes, in order: a kernel need not read
+  // all that it is given.
+  std::span<const uint32_t> globals() const { return globals_; }
   // Those that the function takes after its pointers, in order.
   std::span<const Variable> variables() const { return variables_; }
   // What workgroups share, with each DEFINE_LOCAL at a multiple of 64.
@@ -49,6 +53,7 @@ class Launch {
   LaunchSize constant_;
   std::vector<Formula> formulas_;  // of dimensions that are not constant
   std::vector<std::string> names_;
+  std::vector<uint32_t> globals_;
   std::vector<Variable> variables_;
   size_t local_bytes_ = 0;
   mutable std::mutex mutex_;  // of the formulas' arenas
@@ -65,5 +70,7 @@ struct GpuKernel {
 // nothing is shown of others, which are candidates of a search.
 GpuKernel make_gpu_kernel(UOp ast, std::string_view name, const Target& target,
                           RenderFunction* render, const OptList* opts = nullptr);
+// Of a program that is lowered already.
+GpuKernel make_gpu_kernel_of_list(UOp linear, std::string_view name, RenderFunction* render);
 
 }  // namespace weft
