@@ -15,6 +15,7 @@
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "runtime/cpu/cpu_device.h"
+#include "runtime/cuda/cuda_device.h"
 #include "runtime/debug.h"
 #include "runtime/opencl/opencl_device.h"
 #include "runtime/program.h"
@@ -30,6 +31,7 @@ struct Family {
   std::string (*missing)();  // why there is none
 };
 constexpr Family kFamilies[] = {
+    {"CUDA", cuda_devices, cuda_missing},
     {"OPENCL", opencl_devices, opencl_missing},
 };
 

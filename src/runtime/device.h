@@ -40,6 +40,8 @@ class Device {
   virtual void free(void* memory, size_t bytes) noexcept = 0;
   virtual void copy_in(void* to, std::span<const std::byte> from) = 0;
   virtual void copy_out(std::span<std::byte> to, const void* from) = 0;
+  // As many bytes as `to` has, from the byte `first` on; false: it copies only from the beginning.
+  virtual bool copy_out_part(std::span<std::byte>, const void*, size_t) { return false; }
 
   // Copies from another device's memory without the host's, or by a way of its own; false: there is
   // none, and nothing is done.
@@ -60,6 +62,9 @@ class Device {
   virtual const Target* target() const { return nullptr; }
   // A LINEAR, legal as a program of target(): for tests of renderers and of optimisations.
   virtual std::shared_ptr<Program> compile_list(UOp linear, std::string_view name);
+  // The calls, which are of programs of this device, as one piece; null: it has nothing better than
+  // one call after the other.
+  virtual std::unique_ptr<RecordedCalls> record(std::span<const RecordedCall>) { return nullptr; }
   // Returns when all that was started on the device has been done; throws what went wrong there.
   virtual void synchronize() {}
   // Called when the device is found by its name: begins what takes long and will be needed.

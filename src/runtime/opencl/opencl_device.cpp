@@ -23,11 +23,11 @@
 #include "ir/node.h"
 #include "render/render.h"
 #include "rewrite/pattern.h"
+#include "runtime/caching_allocator.h"
 #include "runtime/device.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/opencl/opencl_functions.h"
 #include "runtime/opencl/opencl_library.h"
-#include "runtime/opencl/opencl_memory.h"
 #include "runtime/opencl/opencl_program.h"
 #include "runtime/program.h"
 #include "runtime/search_kernel.h"
@@ -68,6 +68,33 @@ Target target_for(const cl::Facts& facts) {
   return target;
 }
 
+// Commands run in order: memory that a later one gets is not in use any more.
+class ClMemory : public MemorySource {
+ public:
+  ClMemory(const cl::Functions& call, cl::Context context, cl::Queue queue, size_t most)
+      : call_(call), context_(context), queue_(queue), most_(most) {}
+
+  void* allocate(size_t bytes) override {
+    const size_t size = std::clamp<size_t>(bytes, 1, most_);
+    int32_t code = cl::kSuccess;
+    cl::Memory memory = call_.clCreateBuffer(context_, cl::kReadWrite, size, nullptr, &code);
+    if (code != cl::kSuccess) {  // what was freed is there again when the commands have run
+      call_.clFinish(queue_);
+      memory = call_.clCreateBuffer(context_, cl::kReadWrite, size, nullptr, &code);
+    }
+    return code == cl::kSuccess ? memory : nullptr;
+  }
+  void free(void* memory, size_t) noexcept override {
+    call_.clReleaseMemObject(cl::Memory(memory));
+  }
+
+ private:
+  const cl::Functions& call_;
+  const cl::Context context_;
+  const cl::Queue queue_;
+  const size_t most_;  // of one allocation
+};
+
 class OpenClDevice : public Device {
  public:
   OpenClDevice(std::string name, const cl::Library& library, const cl::Facts& facts)
@@ -78,9 +105,17 @@ class OpenClDevice : public Device {
         options_(rounds_divisions(facts) ? "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt"
                                          : "-cl-std=CL1.2") {}
 
-  void* allocate(size_t bytes) override { return session().pool->allocate(bytes); }
+  void* allocate(size_t bytes) override {
+    const cl::Session& s = session();
+    if (bytes > facts_.max_allocation) {
+      throw DeviceError(
+          fmt::format("[{}] there is no memory for {} bytes: one allocation has at most {}", name(),
+                      bytes, facts_.max_allocation));
+    }
+    return s.memory->allocate(bytes);
+  }
   void free(void* memory, size_t bytes) noexcept override {
-    if (!cl::is_lost_by_fork()) session_->pool->free(cl::Memory(memory), bytes);
+    if (!cl::is_lost_by_fork()) session_->memory->free(memory, bytes);
   }
   void copy_in(void* to, std::span<const std::byte> from) override {
     if (from.empty()) return;
@@ -89,15 +124,15 @@ class OpenClDevice : public Device {
           call_.clEnqueueWriteBuffer(s.queue, cl::Memory(to), cl::kBlocking, 0, from.size(),
                                      from.data(), 0, nullptr, nullptr));
   }
-  void copy_out(std::span<std::byte> to, const void* from) override {
-    if (to.empty()) return;
+  void copy_out(std::span<std::byte> to, const void* from) override { copy_out_part(to, from, 0); }
+  bool copy_out_part(std::span<std::byte> to, const void* from, size_t first) override {
+    if (to.empty()) return true;
     const cl::Session& s = session();
     check("a copy from the device",
-          call_.clEnqueueReadBuffer(s.queue, cl::Memory(const_cast<void*>(from)), cl::kBlocking, 0,
-                                    to.size(), to.data(), 0, nullptr, nullptr));
+          call_.clEnqueueReadBuffer(s.queue, cl::Memory(const_cast<void*>(from)), cl::kBlocking,
+                                    first, to.size(), to.data(), 0, nullptr, nullptr));
+    return true;
   }
-  void synchronize() override { check("waiting", call_.clFinish(session().queue)); }
-
   bool copy_from(void* to, Device& other, const void* from, size_t bytes) override {
     if (&other != this) return false;
     if (bytes == 0) return true;
@@ -107,6 +142,8 @@ class OpenClDevice : public Device {
                                     0, bytes, 0, nullptr, nullptr));
     return true;
   }
+
+  void synchronize() override { check("waiting", call_.clFinish(session().queue)); }
 
   DTypeSet missing_dtypes() const override { return has_double(facts_) ? 0 : kFloat64; }
   const KernelLimits& limits() const override { return target_.limits; }
@@ -179,7 +216,8 @@ class OpenClDevice : public Device {
         .identity = mix(hash_bytes_128(machine), kFormat),
         .target = target_,
         .render = by_double ? &render_opencl_by_double : &render_opencl,
-        .pool = new cl::MemoryPool(name(), call_, facts_, context, queue),
+        .memory = new CachingAllocator(name(), int64_t(facts_.memory), int64_t(facts_.memory / 4),
+                                       *new ClMemory(call_, context, queue, facts_.max_allocation)),
     };
   }
 

@@ -22,43 +22,56 @@
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "runtime/buffer.h"
+#include "runtime/caching_allocator.h"
 #include "runtime/debug.h"
 #include "runtime/gpu/gpu_kernel.h"
 #include "runtime/kernel_cache.h"
+#include "runtime/loaded_table.h"
 #include "runtime/opencl/opencl_functions.h"
 #include "runtime/opencl/opencl_library.h"
-#include "runtime/opencl/opencl_memory.h"
 #include "runtime/program.h"
 
 namespace weft::cl {
 namespace {
 
-// A program and its kernel, released together.
-class Built {
+// A program as the library has it.
+class Code {
  public:
-  Built(const Functions& call, Program program) : call_(call), program_(program) {}
-  Built(const Built&) = delete;
-  Built& operator=(const Built&) = delete;
-  ~Built() {
-    if (is_lost_by_fork()) return;
-    if (kernel_ != nullptr) call_.clReleaseKernel(kernel_);
-    if (program_ != nullptr) call_.clReleaseProgram(program_);
+  Code(const Functions& call, Program program) : call_(call), program_(program) {}
+  Code(const Code&) = delete;
+  Code& operator=(const Code&) = delete;
+  ~Code() {
+    if (!is_lost_by_fork()) call_.clReleaseProgram(program_);
   }
-
   Program program() const { return program_; }
-  Kernel kernel() const { return kernel_; }
-  // What the library says.
-  int32_t find_kernel(std::string_view name) {
-    int32_t code = kSuccess;
-    kernel_ = call_.clCreateKernel(program_, std::string(name).c_str(), &code);
-    return code;
-  }
 
  private:
   const Functions& call_;
   Program program_;
-  Kernel kernel_ = nullptr;
 };
+
+// Its function, with the arguments that were set last.
+class Function {
+ public:
+  // `code` says what is wrong, if anything is.
+  Function(const Functions& call, Program program, std::string_view name, int32_t& code)
+      : call_(call), kernel_(call.clCreateKernel(program, std::string(name).c_str(), &code)) {}
+  Function(const Function&) = delete;
+  Function& operator=(const Function&) = delete;
+  ~Function() {
+    if (kernel_ != nullptr && !is_lost_by_fork()) call_.clReleaseKernel(kernel_);
+  }
+  Kernel kernel() const { return kernel_; }
+
+ private:
+  const Functions& call_;
+  Kernel kernel_;
+};
+
+LoadedTable<const Code>& loaded() {
+  static auto& table = *new LoadedTable<const Code>;
+  return table;
+}
 
 std::string build_log(const Session& s, Program program) {
   size_t bytes = 0;
@@ -76,40 +89,36 @@ int32_t build(const Session& s, Program program) {
 }
 
 // None when the binary is not one of this device, or not whole.
-std::unique_ptr<Built> from_binary(const Session& s, std::span<const std::byte> binary,
-                                   std::string_view name) {
+std::shared_ptr<const Code> from_binary(const Session& s, std::span<const std::byte> binary,
+                                        std::string_view name) {
   const size_t bytes = binary.size();
   const auto* data = reinterpret_cast<const unsigned char*>(binary.data());
   int32_t status = kSuccess, code = kSuccess;
   Program program =
       s.call.clCreateProgramWithBinary(s.context, 1, &s.facts.id, &bytes, &data, &status, &code);
-  if (code != kSuccess || program == nullptr) return nullptr;
-  auto built = std::make_unique<Built>(s.call, program);
-  if (status != kSuccess || build(s, program) != kSuccess) return nullptr;
-  return built->find_kernel(name) == kSuccess ? std::move(built) : nullptr;
+  if (program == nullptr) return nullptr;
+  auto made = std::make_shared<const Code>(s.call, program);
+  if (code != kSuccess || status != kSuccess || build(s, program) != kSuccess) return nullptr;
+  const Function function(s.call, program, name, code);
+  return code == kSuccess ? made : nullptr;
 }
 
-std::unique_ptr<Built> from_source(const Session& s, const std::string& source,
-                                   std::string_view name) {
+std::shared_ptr<const Code> from_source(const Session& s, const std::string& source,
+                                        std::string_view name) {
   const char* text = source.c_str();
   const size_t length = source.size();
   int32_t code = kSuccess;
   Program program = s.call.clCreateProgramWithSource(s.context, 1, &text, &length, &code);
-  if (code != kSuccess) {
+  if (program == nullptr) {
     throw CompileError(fmt::format("[{}] no program: {}", s.name, error_text(code)));
   }
-  auto built = std::make_unique<Built>(s.call, program);
+  auto made = std::make_shared<const Code>(s.call, program);
   code = build(s, program);
   if (code != kSuccess) {
     throw CompileError(fmt::format("[{}] the kernel {} does not compile: {}\n{}\n{}", s.name, name,
                                    error_text(code), build_log(s, program), source));
   }
-  code = built->find_kernel(name);
-  if (code != kSuccess) {
-    throw CompileError(fmt::format("[{}] the compiled program lacks the kernel {}: {}", s.name,
-                                   name, error_text(code)));
-  }
-  return built;
+  return made;
 }
 
 std::vector<std::byte> binary_of(const Session& s, Program program) {
@@ -120,34 +129,36 @@ std::vector<std::byte> binary_of(const Session& s, Program program) {
   }
   std::vector<std::byte> binary(bytes);
   std::byte* data = binary.data();
-  if (s.call.clGetProgramInfo(program, kProgramBinaries, sizeof data, &data, nullptr) != kSuccess) {
+  if (s.call.clGetProgramInfo(program, kProgramBinaries, sizeof data, static_cast<void*>(&data),
+                              nullptr) != kSuccess) {
     return {};
   }
   return binary;
 }
 
-std::unique_ptr<Built> load(const Session& s, const std::string& source, std::string_view name,
-                            Keep keep) {
-  const uint64_t start = now_ns();
+std::shared_ptr<const Code> load(const Session& s, const std::string& source, std::string_view name,
+                                 Keep keep) {
   const Hash128 key = mix(hash_bytes_128(source), s.identity);
-  const std::shared_ptr<KernelCache> cache = kernel_cache();
+  if (std::shared_ptr<const Code> found = loaded().find(key)) return found;
+  const uint64_t start = now_ns();
   const auto say = [&](const char* from) {
     if (keep == Keep::kYes && shows(2)) show_loaded(name, from, now_ns() - start);
   };
+  const std::shared_ptr<KernelCache> cache = kernel_cache();
   if (const std::optional<std::vector<std::byte>> binary = cache->get(key)) {
-    if (std::unique_ptr<Built> built = from_binary(s, *binary, name)) {
+    if (std::shared_ptr<const Code> made = from_binary(s, *binary, name)) {
       say("disk");
-      return built;
+      return loaded().add(key, std::move(made));
     }
     cache->remove(key);
   }
-  std::unique_ptr<Built> built = from_source(s, source, name);
+  std::shared_ptr<const Code> made = from_source(s, source, name);
   if (keep == Keep::kYes) {
-    const std::vector<std::byte> binary = binary_of(s, built->program());
+    const std::vector<std::byte> binary = binary_of(s, made->program());
     if (!binary.empty()) cache->put(key, binary);
   }
   say("compiled");
-  return built;
+  return loaded().add(key, std::move(made));
 }
 
 bool is_out_of_memory(int32_t code) {
@@ -162,9 +173,14 @@ class OpenClProgram : public weft::Program {
       : session_(session),
         kernel_(make()),
         name_(name),
-        built_(load(session, kernel_.source, name, keep)) {
+        code_(load(session, kernel_.source, name, keep)),
+        function_(session.call, code_->program(), name, state_) {
+    if (state_ != kSuccess) {
+      throw CompileError(fmt::format("[{}] the compiled program lacks the kernel {}: {}",
+                                     session.name, name, error_text(state_)));
+    }
     size_t most = 0;
-    session.call.clGetKernelWorkGroupInfo(built_->kernel(), session.facts.id, kKernelGroupSize,
+    session.call.clGetKernelWorkGroupInfo(function_.kernel(), session.facts.id, kKernelGroupSize,
                                           sizeof most, &most, nullptr);
     const auto threads = kernel_.launch.threads();
     const auto needed = size_t(threads[0] * threads[1] * threads[2]);
@@ -187,18 +203,20 @@ class OpenClProgram : public weft::Program {
     const std::lock_guard lock(mutex_);
     set_arguments(arguments, variables);
     const auto enqueue = [&] {
-      return session_.call.clEnqueueNDRangeKernel(session_.queue, built_->kernel(), 3, nullptr,
+      return session_.call.clEnqueueNDRangeKernel(session_.queue, function_.kernel(), 3, nullptr,
                                                   all.data(), group.data(), 0, nullptr, nullptr);
     };
     int32_t code = enqueue();
     if (is_out_of_memory(code)) {
-      session_.pool->release_kept();
+      session_.memory->release_kept();
       code = enqueue();
     }
     if (is_out_of_memory(code)) {
       size_t bytes = 0;
       for (const Buffer* argument : arguments) bytes += argument->bytes();
-      session_.pool->throw_out_of_memory(bytes, error_text(code));
+      throw DeviceError(fmt::format(
+          "[{}] there is no memory for the {} bytes that {} takes, beside {} bytes in use: {}",
+          session_.name, bytes, name_, session_.memory->used_bytes(), error_text(code)));
     }
     check("launch", code);
     session_.call.clFlush(session_.queue);
@@ -216,7 +234,7 @@ class OpenClProgram : public weft::Program {
   void set_arguments(std::span<Buffer* const> arguments, std::span<const int64_t> variables) {
     uint32_t place = 0;
     const auto set = [&](size_t bytes, const void* value) {
-      check("arguments", session_.call.clSetKernelArg(built_->kernel(), place++, bytes, value));
+      check("arguments", session_.call.clSetKernelArg(function_.kernel(), place++, bytes, value));
     };
     for (const uint32_t number : kernel_.launch.globals()) {
       void* memory = arguments[number]->memory();
@@ -236,7 +254,9 @@ class OpenClProgram : public weft::Program {
   const Session& session_;
   GpuKernel kernel_;
   std::string name_;
-  std::unique_ptr<Built> built_;
+  std::shared_ptr<const Code> code_;
+  int32_t state_ = kSuccess;  // what making the function said
+  Function function_;
   std::mutex mutex_;  // arguments of a kernel are its state
 };
 

@@ -9,10 +9,10 @@
 #include "codegen/opt/opt.h"
 #include "codegen/target.h"
 #include "ir/node.h"
+#include "runtime/caching_allocator.h"
 #include "runtime/gpu/gpu_kernel.h"
 #include "runtime/opencl/opencl_functions.h"
 #include "runtime/opencl/opencl_library.h"
-#include "runtime/opencl/opencl_memory.h"
 #include "runtime/program.h"
 
 namespace weft::cl {
@@ -28,7 +28,7 @@ struct Session {
   Hash128 identity;     // of the compiler, its version and options
   Target target;
   RenderFunction* render;
-  MemoryPool* pool;
+  CachingAllocator* memory;
 };
 
 enum class Keep : bool { kNo, kYes };  // on disk, for other processes
