@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,22 @@ namespace weft {
 // a node that the target has no text for, naming its op and dtype.
 std::string render_c(UOp linear, std::string_view name);     // C11 with vector extensions
 std::string render_llvm(UOp linear, std::string_view name);  // LLVM IR, of LLVM 16 or newer
+
+// PTX: one .entry that takes a pointer for each DEFINE_GLOBAL in order of number, then the value of
+// each of variable_names() in its dtype; DEFINE_LOCALs that need more than 48 KiB are the dynamic
+// shared memory of the launch, scratch_bytes() of it. Memory is aligned to 16 bytes. The text for
+// sm_80 runs on every later machine too.
+enum class PtxLevel : uint8_t { kSm80, kSm90 };
+std::string render_ptx(UOp linear, std::string_view name, PtxLevel level);
+std::string render_ptx(UOp linear, std::string_view name);  // for sm_80
+Target ptx_target();
+
+// Triton: a Python module with one @triton.jit function, whose programs are workgroups. It takes a
+// pointer for each DEFINE_GLOBAL in order of number, then each of variable_names(); bool is uint8
+// in memory, float16, bfloat16 and the fp8 formats are unsigned integers of their width. It has to
+// be compiled with enable_fp_fusion=False. Local memory and vectors have no text.
+std::string render_triton(UOp linear, std::string_view name);
+Target triton_target();
 
 // Whether the target's float16 <-> float32 conversions are instructions (F16C on x86).
 enum class HalfCasts : bool { kDecomposed, kNative };
