@@ -70,5 +70,7 @@ struct GpuKernel {
 // nothing is shown of others, which are candidates of a search.
 GpuKernel make_gpu_kernel(UOp ast, std::string_view name, const Target& target,
                           RenderFunction* render, const OptList* opts = nullptr);
+// Of a program that is lowered already.
+GpuKernel make_gpu_kernel_of_list(UOp linear, std::string_view name, RenderFunction* render);
 
 }  // namespace weft
