@@ -1,11 +1,13 @@
 // The devices of the process.
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
+#include "base/dynamic_library.h"
 #include "core.h"
 #include "weft/device.h"
 
@@ -23,6 +25,9 @@ void bind_device(nb::module_& m) {
         return out;
       },
       nb::sig("def device_list() -> list[tuple[str, str, str]]"));
+  m.def(
+      "add_library_folder", [](std::string folder) { add_library_folder(std::move(folder)); },
+      nb::arg("folder"));
   m.def("default_device", &default_device);
   m.def("set_default_device", &set_default_device, nb::arg("name"));
   m.def(
