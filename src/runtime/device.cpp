@@ -11,6 +11,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "ir/dtype.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/debug.h"
 #include "schedule/schedule.h"
@@ -41,6 +42,11 @@ Device& find_by_name(std::string_view name) {
 const KernelLimits& Device::limits() const {
   static const KernelLimits kLimits;
   return kLimits;
+}
+
+void Device::refuse(DType type) const {
+  throw DTypeError(fmt::format("[{0}] the device {0} has no {1}; use another dtype or device", name_,
+                               type.name()));
 }
 
 std::vector<std::string> device_names() {

@@ -9,7 +9,9 @@
 #include <string_view>
 #include <utility>
 
+#include "ir/dtype.h"
 #include "ir/node.h"
+#include "rewrite/pattern.h"
 #include "runtime/program.h"
 #include "schedule/schedule.h"
 #include "weft/device.h"  // IWYU pragma: export
@@ -24,6 +26,13 @@ class Device {
   virtual ~Device() = default;
 
   const std::string& name() const { return name_; }
+
+  // Tensors of these dtypes cannot be made on it: the call that would is a DTypeError.
+  virtual DTypeSet missing_dtypes() const { return 0; }
+  // Throws DTypeError that names the dtype and the device.
+  void check_has(DType type) const {
+    if ((missing_dtypes() & set_of(type.scalar)) != 0) refuse(type);
+  }
 
   // Throws DeviceError when there is not so much memory. What new memory holds is not said.
   virtual void* allocate(size_t bytes) = 0;
@@ -52,6 +61,8 @@ class Device {
   virtual size_t compile_threads() const { return 1; }
 
  private:
+  [[noreturn]] void refuse(DType type) const;
+
   std::string name_;
 };
 

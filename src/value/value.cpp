@@ -61,6 +61,7 @@ Value* Value::allocate(Op op, DType dtype, Device& device, Ints shape, Ints numb
 
 Ref<Value> Value::make(Op op, DType dtype, Device& device, Ints shape, Ints numbers, Ref<Value> a,
                        Ref<Value> b, Ref<Value> c) {
+  device.check_has(dtype);
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
     // The sources go when this returns: `shape` may be that of one of them.
     Value* value = allocate(Op::BUFFER, dtype, device, shape, {});
@@ -102,6 +103,7 @@ Ref<Value> Value::make_linked(Ref<Value> value, Ref<LinkedStep> step, size_t res
 
 Ref<Value> Value::make_called(DType dtype, Device& device, Ints shape, Ref<CustomKernel> kernel,
                               size_t output) {
+  device.check_has(dtype);
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
     return make(Op::BUFFER, dtype, device, shape);
   }
@@ -110,6 +112,7 @@ Ref<Value> Value::make_called(DType dtype, Device& device, Ints shape, Ref<Custo
 }
 
 Ref<Value> Value::make_filled(DType dtype, Device& device, Ints shape, Ref<Buffer> buffer) {
+  device.check_has(dtype);
   Value* value = allocate(Op::BUFFER, dtype, device, shape, {});
   value->generation_ = buffer->generation();
   value->buffer_ = std::move(buffer);

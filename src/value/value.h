@@ -61,7 +61,8 @@ class Value {
   //                  0 and the number of a Storage: a leaf of the tape; 2, a LinkedStep and which
   //                  of its results it is
   // All else has none: RESHAPE and EXPAND go to `shape`, IOTA counts to it, BUFFER is memory that
-  // nobody wrote. A Value without elements becomes a BUFFER, whatever it was to be.
+  // nobody wrote. A Value without elements becomes a BUFFER, whatever it was to be. Throws
+  // DTypeError where the device has no such dtype.
   static Ref<Value> make(Op op, DType dtype, Device& device, Ints shape, Ints numbers = {},
                          Ref<Value> a = {}, Ref<Value> b = {}, Ref<Value> c = {});
   // A leaf of the tape. Gradients of `version` are those of the Storage with this number.

@@ -1,0 +1,129 @@
+// Lower and render to WGSL; then a launch on the one queue of the process.
+#include "runtime/webgpu/webgpu_device.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/small_vector.h"
+#include "codegen/target.h"
+#include "ir/dtype.h"
+#include "ir/node.h"
+#include "render/render.h"
+#include "rewrite/pattern.h"
+#include "runtime/buffer.h"
+#include "runtime/debug.h"
+#include "runtime/device.h"
+#include "runtime/gpu/gpu_kernel.h"
+#include "runtime/program.h"
+#include "runtime/webgpu/webgpu_pipeline.h"
+#include "runtime/webgpu/webgpu_queue.h"
+#include "schedule/schedule.h"
+
+namespace weft {
+namespace {
+
+using Memory = WebGpuQueue::Memory;
+
+class WebGpuProgram : public Program {
+ public:
+  WebGpuProgram(WebGpuQueue& queue, GpuKernel kernel,
+                std::shared_ptr<WebGpuQueue::PipelineHandle> pipeline)
+      : queue_(queue), kernel_(std::move(kernel)), pipeline_(std::move(pipeline)) {}
+
+  void run(std::span<Buffer* const> arguments, std::span<const int64_t> variables) override {
+    const LaunchSize size = kernel_.launch.size(variables);
+    std::array<uint32_t, 3> groups{};
+    for (size_t d = 0; d < groups.size(); d++) {
+      if (size.groups[d] == 0) return;
+      groups[d] = uint32_t(size.groups[d]);
+    }
+    SmallVector<Memory*, 8> buffers;
+    for (const Buffer* argument : arguments) {
+      buffers.push_back(static_cast<Memory*>(argument->memory()));
+    }
+    SmallVector<uint32_t, 32> words;
+    for (int i = 0; i < 4; i++) words.push_back(0);
+    for (const Launch::Variable& variable : kernel_.launch.variables()) {
+      const auto value = uint64_t(variables[variable.place]);
+      for (const uint64_t word : {value & 0xffffffff, value >> 32, uint64_t(0), uint64_t(0)}) {
+        words.push_back(uint32_t(word));
+      }
+    }
+    queue_.run(*pipeline_, {buffers.data(), buffers.size()}, {words.data(), words.size()}, groups);
+  }
+
+  std::string_view source() const override { return kernel_.source; }
+
+ private:
+  WebGpuQueue& queue_;
+  GpuKernel kernel_;
+  std::shared_ptr<WebGpuQueue::PipelineHandle> pipeline_;
+};
+
+class WebGpuDevice : public Device {
+ public:
+  WebGpuDevice() : Device("WEBGPU"), target_(wgsl_target()) {}
+
+  DTypeSet missing_dtypes() const override { return set_of(Scalar::kFloat64); }
+  const KernelLimits& limits() const override { return target_.limits; }
+
+  void* allocate(size_t bytes) override { return queue().allocate(bytes); }
+  void free(void* memory, size_t) noexcept override {
+    if (queue_) queue_->free(static_cast<Memory*>(memory));
+  }
+  void copy_in(void* to, std::span<const std::byte> from) override {
+    queue().write(*static_cast<Memory*>(to), from);
+  }
+  void copy_out(std::span<std::byte> to, const void* from) override {
+    queue().read(to, *static_cast<const Memory*>(from));
+  }
+  void synchronize() override { queue().synchronize(); }
+  void start() override { queue(); }
+  std::string description() const override { return queue_ ? queue_->description() : ""; }
+
+  std::shared_ptr<Program> compile(UOp ast, std::string_view name) override {
+    WebGpuQueue& on = queue();
+    const auto render = [&](UOp linear, std::string_view kernel) {
+      return render_wgsl(linear, kernel, on.floats());
+    };
+    GpuKernel kernel = make_gpu_kernel(ast, name, target_, render);
+    const uint64_t start = nanoseconds_now();
+    auto pipeline = on.compile(kernel.source, name);
+    if (shows(2)) show_loaded(name, "wgpu", nanoseconds_now() - start);
+    return std::make_shared<WebGpuProgram>(on, std::move(kernel), std::move(pipeline));
+  }
+
+ private:
+  // Opened by the first who needs it; when that fails, the next one tries again.
+  WebGpuQueue& queue() {
+    std::call_once(opened_, [&] {
+      queue_ = std::make_unique<WebGpuQueue>();
+      target_ = wgsl_target(queue_->floats());
+    });
+    return *queue_;
+  }
+
+  std::once_flag opened_;
+  std::unique_ptr<WebGpuQueue> queue_;
+  Target target_;
+};
+
+}  // namespace
+
+Device& webgpu_device() {
+  static auto* device = new WebGpuDevice;
+  return *device;
+}
+
+}  // namespace weft
