@@ -53,21 +53,6 @@ const CType& type_row(DType t) {
   throw InternalError(fmt::format("render: C has no type for {}", t.name()));
 }
 
-// Exact: short decimals for numbers that are one, else the digits of the bits.
-std::string float_text(DType t, uint64_t bits) {
-  const bool is_single = t.scalar == Scalar::kFloat32;
-  const double value = double_of_bits(t, bits);
-  const char* suffix = is_single ? "f" : "";
-  if (std::isinf(value)) return fmt::format("{}__builtin_inf{}()", value < 0 ? "-" : "", suffix);
-  const double scaled = value * 64;
-  if (std::fabs(value) < 1e6 && scaled == std::floor(scaled)) {
-    std::string text = fmt::format("{}", value);
-    if (text.find('.') == std::string::npos) text += ".0";
-    return text + suffix;
-  }
-  return fmt::format("{:a}{}", value, suffix);
-}
-
 class CRenderer : public CStyleRenderer {
  public:
   explicit CRenderer(UOp linear) : CStyleRenderer(linear) {}
@@ -144,7 +129,12 @@ class CRenderer : public CStyleRenderer {
 
  private:
   std::string float_constant(DType t, uint64_t bits) {
-    if (!std::isnan(double_of_bits(t, bits))) return float_text(t, bits);
+    const double value = double_of_bits(t, bits);
+    if (std::isinf(value)) {
+      return fmt::format("{}__builtin_inf{}()", value < 0 ? "-" : "",
+                         t.scalar == Scalar::kFloat32 ? "f" : "");
+    }
+    if (!std::isnan(value)) return c_float(t, bits);
     const DType word = t.bits() == 32 ? dtypes::uint32 : dtypes::uint64;
     const std::string name = fmt::format("{}_of_bits", type(t));
     function(name,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -55,14 +56,26 @@ std::string plain_number(UOp c) { return fmt::format("{}", c.const_int()); }
 
 }  // namespace
 
-std::string c_integer(DType t, uint64_t bits) {
-  const char* suffix = t.bits() == 64 ? "ll" : "";
+std::string c_integer(DType t, uint64_t bits, std::string_view suffix_of_64_bits) {
+  const std::string_view suffix = t.bits() == 64 ? suffix_of_64_bits : "";
   if (t.is_unsigned()) return fmt::format("{}u{}", bits, suffix);
   const auto value = int64_t(bits);
   if (t.bits() >= 32 && bits == least_bits(t)) {  // -2147483648 is no literal
     return fmt::format("(-{}{} - 1)", -(value + 1), suffix);
   }
   return fmt::format("{}{}", value, suffix);
+}
+
+// Short decimals for numbers that are one, else the digits of the bits.
+std::string c_float(DType t, uint64_t bits) {
+  const char* suffix = t.scalar == Scalar::kFloat32 ? "f" : "";
+  const double value = double_of_bits(t, bits), scaled = value * 64;
+  if (std::fabs(value) < 1e6 && scaled == std::floor(scaled)) {
+    std::string text = fmt::format("{}", value);
+    if (text.find('.') == std::string::npos) text += ".0";
+    return text + suffix;
+  }
+  return fmt::format("{:a}{}", value, suffix);
 }
 
 CStyleRenderer::CStyleRenderer(UOp linear) : Renderer(linear) {}
@@ -92,9 +105,9 @@ void CStyleRenderer::find_folds() {
     if (writes_register) writes[target].push_back(p);
     const bool writes_memory =
         n.is(Op::STORE) && (!writes_register || target.is(Op::DEFINE_GLOBAL));
-    // A block in between may hold stores: it counts as one itself.
+    // A block in between may hold stores: it counts as one itself. At a barrier others store.
     const bool opens = n.is(Op::RANGE) || n.is(Op::IF);
-    stores[p + 1] = stores[p] + (writes_memory || opens ? 1 : 0);
+    stores[p + 1] = stores[p] + (writes_memory || opens || n.is(Op::BARRIER) ? 1 : 0);
     if (opens) {
       for (UOp r : signature_.registers) writes[r].push_back(p);
     }
@@ -205,12 +218,19 @@ void CStyleRenderer::address(UOp n) {
   bind(n, fmt::format("({} + {})", text(n.src(0)), index));
 }
 
+namespace {
+
+UOp without_casts(UOp pointer) {
+  while (pointer.is(Op::AFTER) || pointer.is(Op::CAST)) pointer = pointer.src(0);
+  return pointer;
+}
+
+}  // namespace
+
+std::string CStyleRenderer::start_of(UOp pointer) { return text(without_casts(pointer)); }
+
 std::string CStyleRenderer::element(UOp pointer) {
-  UOp at = pointer;
-  while (at.is(Op::AFTER) || at.is(Op::CAST)) at = at.src(0);
-  if (pointer.dtype().is_vector()) {
-    return fmt::format("*({}*){}", memory_type(pointer.dtype().pointee()), text(at));
-  }
+  const UOp at = without_casts(pointer);
   const auto found = addresses_.find(at);
   if (found == addresses_.end()) return fmt::format("{}[0]", text(at));
   return fmt::format("{}[{}]", found->second.base, found->second.index);
@@ -220,18 +240,33 @@ std::string CStyleRenderer::lane_of(UOp pointer, std::string_view lane) {
   return fmt::format("{}[{}]", text(pointer), lane);
 }
 
+std::string CStyleRenderer::read_vector(UOp pointer) {
+  return fmt::format("*({}*){}", memory_type(pointer.dtype().pointee()), start_of(pointer));
+}
+
+std::string CStyleRenderer::write_vector(UOp pointer, const std::string& value) {
+  return fmt::format("{} = {};", read_vector(pointer), value);
+}
+
 void CStyleRenderer::load(UOp n) {
   if (has_mask(n)) return bind(n, masked_load(n));
-  std::string at = element(n.src(0));
-  if (n.src_count() == 1) return define(n, at, n.dtype().is_vector() ? kPrefix : kPostfix);
-  if (n.dtype().is_vector()) at = fmt::format("({}){}", type(n.dtype()), at);  // of memory_type
-  define(n, fmt::format("{} ? {} : {}", operand(n.src(1), kBits), at, operand(n.src(2), kChoice)),
+  const bool is_vector = n.dtype().is_vector();
+  const std::string at = is_vector ? read_vector(n.src(0)) : element(n.src(0));
+  if (n.src_count() == 1) return define(n, at, is_vector ? kPrefix : kPostfix);
+  const std::string t = type(n.dtype());
+  const bool is_cast = is_vector && t != memory_type(n.dtype());  // both ways give one type
+  define(n,
+         fmt::format("{} ? {} : {}", operand(n.src(1), kBits),
+                     is_cast ? fmt::format("({}){}", t, at) : at, operand(n.src(2), kChoice)),
          kChoice);
 }
 
 void CStyleRenderer::store(UOp n) {
   if (has_mask(n)) return masked_store(n);
-  const std::string write = fmt::format("{} = {};", element(n.src(0)), text(n.src(1)));
+  const std::string value = text(n.src(1));
+  const std::string write = n.src(1).dtype().is_vector()
+                                ? write_vector(n.src(0), value)
+                                : fmt::format("{} = {};", element(n.src(0)), value);
   if (n.src_count() == 2) return line(write);
   line(fmt::format("if ({}) {}", text(n.src(2)), write));
 }
@@ -291,8 +326,8 @@ void CStyleRenderer::define_function(const std::string& name, UOp n, std::string
     const DType t = n.src(i).dtype();
     parameters += fmt::format("{}{} {}", i > 0 ? ", " : "", type(t.vec(result.lanes)), "abc"[i]);
   }
-  function(name, fmt::format("static inline {} {}({}) {{ {} }}\n", type(result), name, parameters,
-                             fill(body, n, {"a", "b", "c"}, result, source)));
+  function(name, fmt::format("{} {} {}({}) {{ {} }}\n", function_start(), type(result), name,
+                             parameters, fill(body, n, {"a", "b", "c"}, result, source)));
 }
 
 // A function that does what the row says of one lane to all of them.
@@ -333,7 +368,7 @@ std::string CStyleRenderer::fill(std::string_view pattern, UOp n,
                                  DType source) {
   const int bits = source.bits();
   const bool is_wide = bits == 64;
-  const auto integer = [&](bool is_signed, int width) {
+  const auto word = [&](bool is_signed, int width) {
     const int step = width == 8 ? 0 : width == 16 ? 1 : width == 32 ? 2 : 3;
     const Scalar first = is_signed ? Scalar::kInt8 : Scalar::kUInt8;
     return DType{Scalar(int(first) + step), AddrSpace::kNone, result.lanes};
@@ -349,16 +384,16 @@ std::string CStyleRenderer::fill(std::string_view pattern, UOp n,
     switch (pattern[++i]) {
       case 'T': out += type(result); break;
       case 's': out += type(source); break;
-      case 'U': out += type(integer(false, result.is_vector() || is_wide ? width : 32)); break;
-      case 'M': out += type(integer(true, width)); break;
+      case 'U': out += type(word(false, result.is_vector() || is_wide ? width : 32)); break;
+      case 'M': out += type(word(true, width)); break;
       case 'W': out += std::to_string(width); break;
       case 'f': out += suffix; break;
       case 'l': out += fmt::format("-0x1p{}{}", result.bits() - 1, suffix); break;
       case 'h':
         out += fmt::format("0x1p{}{}", result.bits() - (result.is_signed() ? 1 : 0), suffix);
         break;
-      case 'm': out += c_integer(result.element(), least_bits(result)); break;
-      case 'g': out += c_integer(result.element(), greatest_bits(result)); break;
+      case 'm': out += integer(result.element(), least_bits(result)); break;
+      case 'g': out += integer(result.element(), greatest_bits(result)); break;
       case 'c': out += fmt::format("{}", n.src(1).const_int()); break;
       default: out += operands[size_t(pattern[i] - '0')];
     }

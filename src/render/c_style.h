@@ -50,7 +50,9 @@ struct CRow {
 };
 
 // A constant of an integer dtype, with the suffix of its width.
-std::string c_integer(DType t, uint64_t bits);
+std::string c_integer(DType t, uint64_t bits, std::string_view suffix_of_64_bits = "ll");
+// A finite constant of float32 or float64, exactly.
+std::string c_float(DType t, uint64_t bits);
 
 class CStyleRenderer : public Renderer {
  protected:
@@ -63,6 +65,12 @@ class CStyleRenderer : public Renderer {
   virtual CRow row(UOp n) = 0;
   virtual std::string vectorize(UOp n) = 0;
   virtual std::string shuffle(UOp n) = 0;
+  // What a function in front of the kernel's starts with.
+  virtual std::string_view function_start() const { return "static inline"; }
+  virtual std::string integer(DType t, uint64_t bits) { return c_integer(t, bits); }
+  // A vector in memory, read as a value of its type, and the statement that writes it.
+  virtual std::string read_vector(UOp pointer);
+  virtual std::string write_vector(UOp pointer, const std::string& value);
 
   void open_loop(UOp range) override;
   void close_loop(UOp range) override;
@@ -77,7 +85,8 @@ class CStyleRenderer : public Renderer {
 
   // The text of an operand, in brackets where it binds less tightly.
   std::string operand(UOp n, Precedence least);
-  std::string element(UOp pointer);  // what a pointer points to
+  std::string element(UOp pointer);   // what a pointer to a scalar points to
+  std::string start_of(UOp pointer);  // to a vector: the pointer to its first element
   std::string fill(std::string_view pattern, UOp n, const std::vector<std::string>& operands,
                    DType result, DType source);
   void line(std::string_view text);

@@ -15,6 +15,7 @@
 
 #include "codegen/target.h"
 #include "ir/node.h"
+#include "rewrite/pattern.h"
 
 namespace weft {
 
@@ -41,6 +42,12 @@ enum class HalfCasts : bool { kDecomposed, kNative };
 Target c_target(HalfCasts half = HalfCasts::kDecomposed);
 Target llvm_target(HalfCasts half = HalfCasts::kDecomposed);
 Target wgsl_target(WgslFloats floats = {});
+
+// For devices with workgroups: kernels that take a pointer per DEFINE_GLOBAL, then the VARIABLEs in
+// the order of variable_names(), of the dtypes that they have in the list. The targets are without
+// the sizes of workgroups; `dtypes` are those that the device has arithmetic for.
+std::string render_opencl(UOp linear, std::string_view name);  // OpenCL C 1.2
+Target opencl_target(DTypeSet dtypes);
 
 // The VARIABLEs of a program, in the order in which its function takes them.
 std::vector<std::string> variable_names(UOp linear);

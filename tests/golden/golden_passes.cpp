@@ -130,6 +130,7 @@ const std::map<std::string, PassFunction>& passes() {
       {"linearize", [](UOp n) { return print(checked(linearize(n), Stage::kProgram)); }},
       {"render_c", [](UOp n) { return render_c(n, "kernel"); }},
       {"render_llvm", [](UOp n) { return render_llvm(n, "kernel"); }},
+      {"render_opencl", [](UOp n) { return render_opencl(n, "kernel"); }},
       {"apply_opts", [](UOp n) { return print(n); }},  // after its optimisations
       {"schedule", [](UOp n) { return test::describe(make_schedule(n)); }},
   };

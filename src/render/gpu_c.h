@@ -1,0 +1,80 @@
+// What the C-like languages of GPUs share: a kernel that one thread of a workgroup runs. A language
+// is a GpuDialect, a table of its names.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "codegen/target.h"
+#include "ir/dtype.h"
+#include "ir/node.h"
+#include "render/c_style.h"
+#include "rewrite/pattern.h"
+
+namespace weft {
+
+// A type of the language. Narrow floats are held as unsigned integers, and bool has a byte in
+// memory.
+struct GpuType {
+  Scalar scalar;
+  std::string_view name;
+  std::string_view defined_as{};  // empty: the language has the name
+};
+
+// A row for CASTs that the base has none for, or not the best one.
+struct GpuCast {
+  DTypeSet from, to;
+  CRow row;
+};
+
+// Patterns have $T for a type, $N for a name, $K for the place among the arguments, $S for the
+// address space of a pointer, $p for a pointer, perhaps a sum, $v for a value, $n for a number (of
+// lanes, of elements, of threads), $B for bytes, $L for the lanes of a vector with commas between.
+struct GpuDialect {
+  std::string_view name;   // of the language, for messages
+  std::string_view start;  // the first lines of a source
+  std::string_view function_start = "static";
+  std::span<const GpuType> types;
+  std::string_view suffix_of_64_bits = "l";  // of literals
+
+  // The kernel's function.
+  std::string_view kernel;    // up to its name; $x $y $z are the threads of a group, $n all
+  std::string_view buffer;    // a parameter: a pointer to memory of the device
+  std::string_view variable;  // a parameter: an integer
+  std::string_view more_parameters{};          // after those
+  std::string_view global_space, local_space;  // of pointers
+  std::string_view local;                      // the declaration of $n elements of a workgroup
+  std::array<std::string_view, 3> group, thread;
+  std::string_view barrier;
+
+  // Vectors are only read, taken apart, put together and written.
+  std::string_view vector_name;          // of a type $T with $n lanes
+  std::string_view vector_defined_as{};  // empty: the language has the name
+  std::string_view make_vector;          // of the lanes
+  std::array<std::string_view, 16> lanes;
+  std::string_view read_vector, write_vector;
+
+  std::string_view bitcast_body;  // of a function from a value `a` to $T
+
+  // Looked up before those of all languages.
+  std::span<const CRow> rows{};
+  std::span<const GpuCast> casts{};
+};
+
+inline constexpr std::array<std::string_view, 16> kLanesByIndex = {
+    "[0]", "[1]", "[2]",  "[3]",  "[4]",  "[5]",  "[6]",  "[7]",
+    "[8]", "[9]", "[10]", "[11]", "[12]", "[13]", "[14]", "[15]"};
+
+// The function takes a pointer per DEFINE_GLOBAL in order of number, then the VARIABLEs in order of
+// name. SPECIALs are gidxN, of groups, and lidxN, of threads; a list without them is for one thread
+// of one group. DEFINE_LOCALs are memory of the workgroup.
+std::string render_gpu_c(UOp linear, std::string_view name, const GpuDialect& dialect);
+
+// What all these languages have text for: `dtypes` are those with arithmetic. The dtypes of the
+// dialect's casts are added, the sizes of workgroups are for the device's owner to set.
+Target gpu_c_target(std::string_view name, const GpuDialect& dialect, DTypeSet dtypes);
+
+}  // namespace weft

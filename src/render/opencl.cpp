@@ -1,0 +1,52 @@
+// Programs -> OpenCL C 1.2.
+#include <string>
+#include <string_view>
+
+#include "codegen/target.h"
+#include "ir/dtype.h"
+#include "ir/node.h"
+#include "render/gpu_c.h"
+#include "render/render.h"
+#include "rewrite/pattern.h"
+
+namespace weft {
+namespace {
+
+constexpr GpuType kTypes[] = {
+    {Scalar::kBool, "bool"},     {Scalar::kInt8, "char"},     {Scalar::kInt16, "short"},
+    {Scalar::kInt32, "int"},     {Scalar::kInt64, "long"},    {Scalar::kUInt8, "uchar"},
+    {Scalar::kUInt16, "ushort"}, {Scalar::kUInt32, "uint"},   {Scalar::kUInt64, "ulong"},
+    {Scalar::kFloat32, "float"}, {Scalar::kFloat64, "double"}};
+
+// Vectors in memory are aligned to their elements only.
+constexpr GpuDialect kOpenCl{
+    .name = "OpenCL C",
+    .start = "#pragma OPENCL FP_CONTRACT OFF\n",
+    .types = kTypes,
+    .kernel = "__attribute__((reqd_work_group_size($x, $y, $z)))\n__kernel void ",
+    .buffer = "__global $T* $N",
+    .variable = "$T $N",
+    .global_space = "__global",
+    .local_space = "__local",
+    .local = "  __local $T $N[$n] __attribute__((aligned(64)));\n",
+    .group = {"get_group_id(0)", "get_group_id(1)", "get_group_id(2)"},
+    .thread = {"get_local_id(0)", "get_local_id(1)", "get_local_id(2)"},
+    .barrier = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
+    .vector_name = "$T$n",
+    .make_vector = "($T)($L)",
+    .lanes = {".s0", ".s1", ".s2", ".s3", ".s4", ".s5", ".s6", ".s7", ".s8", ".s9", ".sa", ".sb",
+              ".sc", ".sd", ".se", ".sf"},
+    .read_vector = "vload$n(0, $p)",
+    .write_vector = "vstore$n($v, 0, $p)",
+    .bitcast_body = "return as_$T(a);",
+};
+
+}  // namespace
+
+std::string render_opencl(UOp linear, std::string_view name) {
+  return render_gpu_c(linear, name, kOpenCl);
+}
+
+Target opencl_target(DTypeSet dtypes) { return gpu_c_target("OPENCL", kOpenCl, dtypes); }
+
+}  // namespace weft
