@@ -27,8 +27,12 @@ struct Config {
   int compile_seconds = 60;    // WEFT_COMPILE_SECONDS: a C compiler that takes longer is killed
   std::string c_compiler{};    // CC: the C compiler, perhaps with arguments; empty: the first found
   std::string llvm_library{};  // WEFT_LLVM: the file of libLLVM; empty: the first found
-  std::string search_path{};   // PATH: where programs are found
-  std::string library_path{};  // LD_LIBRARY_PATH: where libraries are found before the system's
+  std::string
+      wgpu_library{};  // WEFT_WGPU_LIBRARY: the file of libwgpu_native; empty: the first found
+  // Folders that packages of Python may lie in, by colons: PYTHONPATH, until Python itself says.
+  std::string package_path{};
+  std::string search_path{};      // PATH: where programs are found
+  std::string library_path{};     // LD_LIBRARY_PATH: where libraries are found before the system's
   std::string temp_dir = "/tmp";  // TMPDIR
   // Live values that are not realised, past which the result of an operation is realised at once.
   int64_t most_pending_values = 4'000'000;

@@ -27,11 +27,13 @@ std::string render_llvm(UOp linear, std::string_view name);  // LLVM IR, of LLVM
 // How a WebGPU device does float32, which the language leaves open.
 struct WgslFloats {
   bool fused = false;      // fma() rounds once; else its text is an exact one in integers
-  bool contracts = false;  // a * b + c may become an fma; the text keeps it from that
+  bool contracts = false;  // a * b + c may become an fma,
+  bool simplifies = false;  // or (a + b) - b become a: the text keeps it from that
 };
 // A WGSL module with the entry point `main`. Bindings of group 0: 0 is a uniform buffer of
-// vec4<u32>, all zeros the first, then the VARIABLEs with their low and high words; 1 + i is
-// DEFINE_GLOBAL i. Memory is in words: buffers have a multiple of 4 bytes, of 8 with 64-bit dtypes.
+// vec4<u32>, all zeros the first, then the VARIABLEs with their low and high words; the others are
+// the DEFINE_GLOBALs that stand in the list, by number. Memory is in words: buffers have a multiple
+// of 4 bytes, of 8 with 64-bit dtypes.
 std::string render_wgsl(UOp linear, std::string_view name, WgslFloats floats = {});
 
 // Whether the target's float16 <-> float32 conversions are instructions (F16C on x86).

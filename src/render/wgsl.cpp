@@ -1,10 +1,13 @@
 // Programs -> WGSL. Vectors are taken apart: each lane is a scalar of its own.
 //
 // Bindings of group 0: 0 is a uniform buffer of vec4<u32>, the first all zeros, then one for each
-// VARIABLE with its low and high word in front; 1 + i is DEFINE_GLOBAL i. The entry point is `main`.
+// VARIABLE with its low and high word in front; then the DEFINE_GLOBALs of the program, in order.
+// The entry point is `main`.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cctype>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -23,10 +26,12 @@
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/place.h"
+#include "ir/scalar.h"
 #include "render/render.h"
 #include "render/renderer.h"
 #include "render/wgsl_functions.h"
 #include "render/wgsl_ops.h"
+#include "rewrite/pattern.h"
 
 namespace weft {
 namespace {
@@ -34,11 +39,40 @@ namespace {
 constexpr size_t kLongestFold = 64;  // characters of an expression without a name
 constexpr int kWordBytes = 4;
 
+// Of float32: what rounds, and what compilers know rules about.
+constexpr OpSet kRounded = {Op::ADD,   Op::SUB,   Op::MUL,  Op::FDIV,  Op::RECIP,  Op::SQRT,
+                            Op::TRUNC, Op::FLOOR, Op::CEIL, Op::ROUND, Op::MULACC, Op::CAST};
+
 bool is_long(DType t) { return t.is_int() && t.bits() == 64; }
 // Several to a word in memory.
 bool is_packed(DType t) { return t.item_bytes() < kWordBytes; }
 
 size_t lanes_of(DType t) { return t.lanes; }
+
+// A power of two, at most kWordBytes, that divides an index.
+int64_t power_in(UOp index, int depth = 8) {
+  const auto of_number = [](int64_t n) {
+    return n == 0 ? int64_t(kWordBytes) : std::min<int64_t>(n & -n, kWordBytes);
+  };
+  if (index.is_const()) return of_number(index.const_int());
+  if (depth == 0) return 1;
+  if (index.is(Op::CAST)) return power_in(index.src(0), depth - 1);
+  if (index.is(Op::SHL) && index.src(1).is_const()) {
+    return of_number(int64_t(1) << std::clamp<int64_t>(index.src(1).const_int(), 0, 8));
+  }
+  const bool is_sum = index.is(Op::ADD) || index.is(Op::SUB);
+  if (!is_sum && !index.is(Op::MUL)) return 1;
+  const int64_t a = power_in(index.src(0), depth - 1), b = power_in(index.src(1), depth - 1);
+  return is_sum ? std::min(a, b) : of_number(a * b);
+}
+
+// What the index of the element that a pointer points to is known to be a multiple of.
+int64_t alignment_of(UOp pointer) {
+  UOp n = pointer;
+  while (n.is(Op::AFTER) || n.is(Op::CAST)) n = n.src(0);
+  if (!n.is(Op::INDEX)) return kWordBytes;
+  return power_in(n.src(1)) * std::bit_floor(unsigned(n.dtype().lanes));
+}
 
 // A name, a number, a call or something in brackets: what stands as an operand as it is.
 bool is_atom(std::string_view text) {
@@ -65,13 +99,15 @@ class WgslRenderer : public Renderer {
   std::string run() {
     find_packed_stores();
     find_folds();
+    find_computed_with();
     bind_arguments();
     walk();
     std::string out = declarations_;
     out += fmt::format("@compute @workgroup_size({}, {}, {})\n", threads_[0], threads_[1],
                        threads_[2]);
-    out += "fn main(@builtin(workgroup_id) group: vec3<u32>,\n"
-           "        @builtin(local_invocation_id) thread: vec3<u32>) {\n";
+    out +=
+        "fn main(@builtin(workgroup_id) group: vec3<u32>,\n"
+        "        @builtin(local_invocation_id) thread: vec3<u32>) {\n";
     out = with_wgsl_functions(out + registers_ + body_ + "}\n");
     if (out.find("arguments[") == out.npos) return out;
     return fmt::format("@group(0) @binding(0) var<uniform> arguments: array<vec4<u32>, {}>;\n",
@@ -80,16 +116,22 @@ class WgslRenderer : public Renderer {
   }
 
  protected:
-  std::string constant(UOp n) override { return wgsl_constant(n.dtype(), n.bits()); }
+  // Sums with 0 and products with it are what compilers simplify against IEEE 754.
+  std::string constant(UOp n) override {
+    const std::string text = wgsl_constant(n.dtype(), n.bits());
+    if (!floats_.simplifies || n.dtype().scalar != Scalar::kFloat32) return text;
+    const double value = double_of_bits(n.dtype().element(), n.bits());
+    return value == 0 || !std::isfinite(value) ? fmt::format("opaque({})", text) : text;
+  }
 
   void special(UOp n) override {
     const auto dimension = size_t(n.name().back() - '0');
     const bool is_thread = n.name().starts_with('l');
     if (is_thread) threads_.at(dimension) = n.src(0).const_int();
-    const std::string from =
-        fmt::format("{}.{}", is_thread ? "thread" : "group", "xyz"[dimension]);
-    name_value(n, is_long(n.dtype()) ? fmt::format("vec2<u32>({}, 0u)", from)
-                                     : fmt::format("{}({})", wgsl_type(n.dtype()), from),
+    const std::string from = fmt::format("{}.{}", is_thread ? "thread" : "group", "xyz"[dimension]);
+    name_value(n,
+               is_long(n.dtype()) ? fmt::format("vec2<u32>({}, 0u)", from)
+                                  : fmt::format("{}({})", wgsl_type(n.dtype()), from),
                unique(std::string(n.name())));
   }
 
@@ -114,9 +156,10 @@ class WgslRenderer : public Renderer {
       line(fmt::format("for (var {0}: i32 = 0; {0} < {1}; {0}++) {{", count, end));
       line(fmt::format("  let {} = vec2<u32>(u32({}), 0u);", name, count));
     } else {
-      line(fmt::format("for (var {0} = vec2<u32>(0u, 0u); lt_i64({0}, {1}); "
-                       "{0} = add_u64({0}, vec2<u32>(1u, 0u))) {{",
-                       name, operand(size, 0)));
+      line(
+          fmt::format("for (var {0} = vec2<u32>(0u, 0u); lt_i64({0}, {1}); "
+                      "{0} = add_u64({0}, vec2<u32>(1u, 0u))) {{",
+                      name, operand(size, 0)));
     }
     depth_++;
   }
@@ -160,15 +203,15 @@ class WgslRenderer : public Renderer {
       index = fmt::format("{} * {}{}", in_brackets(index), lanes, is_signed ? "i" : "u");
     }
     if (!is_atom(index)) index = named(std::move(index));
-    addresses_[n] = {index, lanes};
+    addresses_[n] = {index, alignment_of(n)};
     bind(n, text(n.src(0)));
   }
 
   void load(UOp n) override {
     const auto [base, at] = find_address(n.src(0));
     std::vector<std::string> lanes;
-    const std::vector<std::string> words = n.src_count() == 1 ? whole_words(base, at, n.dtype())
-                                                              : std::vector<std::string>();
+    const std::vector<std::string> words =
+        n.src_count() == 1 ? whole_words(base, at, n.dtype()) : std::vector<std::string>();
     for (size_t k = 0; k < lanes_of(n.dtype()); k++) {
       if (n.src_count() == 1) {
         lanes.push_back(words.empty() ? loaded(base, at, k) : part(base, words, k));
@@ -215,8 +258,8 @@ class WgslRenderer : public Renderer {
 
  private:
   struct Address {
-    std::string index;  // of an element; a name or a number
-    int multiple = 1;   // that it is known to be a multiple of
+    std::string index;     // of an element; a name or a number
+    int64_t multiple = 1;  // that it is known to be a multiple of
   };
 
   // ----------------------------------------------------------------------------------- memory
@@ -228,8 +271,8 @@ class WgslRenderer : public Renderer {
       const UOp base = place_of(n.src(0)).base;
       if (base.is(Op::DEFINE_REG) || !is_packed(element_of(base))) continue;
       const bool is_masked = n.src_count() > 2 && n.src(2).dtype().is_vector();
-      const int multiple = n.src(0).is(Op::INDEX) ? n.src(0).dtype().lanes : 1;
-      if (is_masked || !is_whole({{}, multiple}, n.src(1).dtype())) atomics_.insert(base);
+      const Address at{{}, alignment_of(n.src(0))};
+      if (is_masked || !is_whole(at, n.src(1).dtype())) atomics_.insert(base);
     }
   }
 
@@ -247,7 +290,7 @@ class WgslRenderer : public Renderer {
     while (n.is(Op::AFTER) || n.is(Op::CAST)) n = n.src(0);
     const auto found = addresses_.find(n);
     const UOp base = place_of(pointer).base;
-    return {base, found == addresses_.end() ? Address{"0u", 1} : found->second};
+    return {base, found == addresses_.end() ? Address{"0u", kWordBytes} : found->second};
   }
 
   // The index of lane k, and the same in u32.
@@ -331,8 +374,7 @@ class WgslRenderer : public Renderer {
     for (int w = 0; w < type.lanes / each; w++) {
       std::string all;
       for (int k = 0; k < each; k++) {
-        std::string one =
-            as_bits(type, operand(store.src(1), size_t(w * each + k)));
+        std::string one = as_bits(type, operand(store.src(1), size_t(w * each + k)));
         if (k > 0) one = fmt::format(" | ({} << {}u)", one, k * bits);
         all += one;
       }
@@ -358,12 +400,27 @@ class WgslRenderer : public Renderer {
     }
     // What overflows, or is divided by zero, before the program runs is an error.
     if (is_constant) operands[0] = named(operands[0]);
+    const bool is_twice = n.src_count() == 2 && n.src(0) == n.src(1);
+    if (floats_.simplifies && is_twice && (n.is(Op::SUB) || n.is(Op::FDIV)) &&
+        n.dtype().is_float()) {
+      operands[1] = fmt::format("opaque({})", operands[1]);
+    }
     std::string out = wgsl_expression(n, operands, fused());
     if (out.empty()) no_text(n);
-    const bool is_product = n.is(Op::MUL) && n.dtype().scalar == Scalar::kFloat32;
-    if (!is_product || !floats_.contracts) return out;
-    // One compiler or another would make an fma of this and a sum.
-    return fmt::format("bitcast<f32>(bitcast<u32>({}) ^ arguments[0].x)", out);
+    return needs_guard(n) ? fmt::format("opaque({})", out) : out;
+  }
+
+  // What is computed next must not become one operation with n.
+  bool needs_guard(UOp n) const {
+    if (n.dtype().scalar != Scalar::kFloat32 || !computed_with_.contains(n)) return false;
+    return floats_.simplifies ? kRounded.has(n.op()) : floats_.contracts && n.is(Op::MUL);
+  }
+  void find_computed_with() {
+    for (UOp n : linear_.srcs()) {
+      const bool is_memory = n.is(Op::STORE) && !is_register(n.src(0));
+      if (is_memory || n.is(Op::BITCAST)) continue;
+      computed_with_.insert(n.srcs().begin(), n.srcs().end());
+    }
   }
 
   // Lane k of a value, as an operand.
@@ -439,19 +496,19 @@ class WgslRenderer : public Renderer {
     if (!is_elementwise(n.op()) || n.dtype().is_vector()) return true;
     const std::vector<std::string> marks{"\1", "\2", "\3"};
     const std::string out = wgsl_expression(n, marks, fused());
-    return std::ranges::any_of(marks, [&](const std::string& mark) {
-      return std::ranges::count(out, mark[0]) > 1;
-    });
+    return std::ranges::any_of(
+        marks, [&](const std::string& mark) { return std::ranges::count(out, mark[0]) > 1; });
   }
 
   // ------------------------------------------------------------------------------ declarations
 
   void bind_arguments() {
-    for (UOp n : signature_.globals) {
+    for (size_t k = 0; k < signature_.globals.size(); k++) {
+      const UOp n = signature_.globals[k];
       const std::string name = unique(fmt::format("data{}", n.number()));
       declarations_ +=
-          fmt::format("@group(0) @binding({}) var<storage, read_write> {}: array<{}>;\n",
-                      n.number() + 1, name, memory_type(n));
+          fmt::format("@group(0) @binding({}) var<storage, read_write> {}: array<{}>;\n", k + 1,
+                      name, memory_type(n));
       bind(n, name);
     }
     for (const auto& [n, offset] : signature_.locals) {
@@ -475,8 +532,8 @@ class WgslRenderer : public Renderer {
       const std::string name = unique(fmt::format("acc{}", n.number()));
       bind(n, name);
       for (size_t k = 0; k < lanes_of(n.dtype()); k++) {
-        registers_ += fmt::format("  var {}: {};\n", register_lane(n, k),
-                                  wgsl_type(n.dtype().element()));
+        registers_ +=
+            fmt::format("  var {}: {};\n", register_lane(n, k), wgsl_type(n.dtype().element()));
       }
     }
   }
@@ -507,7 +564,7 @@ class WgslRenderer : public Renderer {
   std::string declarations_, registers_, body_;
   int depth_ = 1;
   std::array<int64_t, 3> threads_{1, 1, 1};
-  std::unordered_set<UOp> atomics_, folds_;
+  std::unordered_set<UOp> atomics_, folds_, computed_with_;
   std::unordered_map<UOp, Address> addresses_;
   std::unordered_map<UOp, std::vector<std::string>> lanes_;
 };

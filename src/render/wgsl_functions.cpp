@@ -23,6 +23,9 @@ constexpr Function kFunctions[] = {
 // floats
 {"float_of", R"(fn float_of(bits: u32) -> f32 { return bitcast<f32>(bits); }
 )"},
+// What no compiler sees through: the first of the arguments is 0.
+{"opaque", R"(fn opaque(a: f32) -> f32 { return bitcast<f32>(bitcast<u32>(a) ^ arguments[0].x); }
+)"},
 {"is_nan", R"(fn is_nan(a: f32) -> bool { return (bitcast<u32>(a) & 0x7fffffffu) > 0x7f800000u; }
 )"},
 // NaN of either operand; of equal numbers, which may be zeros of two signs, the one by sign.

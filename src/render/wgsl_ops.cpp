@@ -2,6 +2,7 @@
 #include "render/wgsl_ops.h"
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,10 +11,12 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "codegen/target.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/scalar.h"
+#include "render/render.h"
 #include "render/renderer.h"
 #include "rewrite/pattern.h"
 
@@ -23,6 +26,7 @@ namespace {
 constexpr DTypeSet kFloat = set_of(Scalar::kFloat32);
 constexpr DTypeSet kInt = set_of(Scalar::kInt32), kUInt = set_of(Scalar::kUInt32);
 constexpr DTypeSet kWords = kInt | kUInt;
+constexpr DTypeSet kHeld = kMachineInts & ~(set_of(Scalar::kInt64) | set_of(Scalar::kUInt64));
 constexpr DTypeSet kLong = set_of(Scalar::kInt64), kULong = set_of(Scalar::kUInt64);
 constexpr DTypeSet kLongs = kLong | kULong;
 
@@ -56,18 +60,18 @@ constexpr Row kRows[] = {
   {{Op::MAX},   kFloat, "max_f32($0, $1)"},
   {{Op::MIN},   kFloat, "min_f32($0, $1)"},
   {{Op::CMPNE}, kFloat, "!($0 == $1)"},
-  // 32-bit integers: + - * wrap, and shifts take the last five bits
+  // integers in a word: + - * wrap, and shifts take the last five bits
   {{Op::ADD},    kWords, "$0 + $1"},
   {{Op::SUB},    kWords, "$0 - $1"},
   {{Op::MUL},    kWords, "$0 * $1"},
   {{Op::MULACC}, kWords, "$0 * $1 + $2"},
   {{Op::NEG},    kWords, "$z - $0"},
   {{Op::NOT},    kWords, "~$0"},
-  {{Op::AND},    kWords, "$0 & $1"},
-  {{Op::OR},     kWords, "$0 | $1"},
-  {{Op::XOR},    kWords, "$0 ^ $1"},
-  {{Op::MAX},    kWords, "max($0, $1)"},
-  {{Op::MIN},    kWords, "min($0, $1)"},
+  {{Op::AND},    kHeld,  "$0 & $1"},
+  {{Op::OR},     kHeld,  "$0 | $1"},
+  {{Op::XOR},    kHeld,  "$0 ^ $1"},
+  {{Op::MAX},    kHeld,  "max($0, $1)"},
+  {{Op::MIN},    kHeld,  "min($0, $1)"},
   {{Op::CDIV},   kWords, "select($0 / $1, $z, $1 == $z)"},
   {{Op::CMOD},   kWords, "select($0 % $1, $0, $1 == $z)"},
   {{Op::SHL},    kInt,   "select($0 << (bitcast<u32>($1) & 31u), 0i, bitcast<u32>($1) >= 32u)"},
@@ -94,9 +98,9 @@ constexpr Row kRows[] = {
   {{Op::CMPEQ},  kLongs, "all($0 == $1)"},
   {{Op::CMPNE},  kLongs, "any($0 != $1)"},
   // all others
-  {{Op::CMPLT},  kFloat | kWords, "$0 < $1"},
-  {{Op::CMPEQ},  kFloat | kWords, "$0 == $1"},
-  {{Op::CMPNE},  kWords, "$0 != $1"},
+  {{Op::CMPLT},  kFloat | kHeld, "$0 < $1"},
+  {{Op::CMPEQ},  kFloat | kHeld, "$0 == $1"},
+  {{Op::CMPNE},  kHeld, "$0 != $1"},
   {{Op::WHERE},  kAnyDType, "select($2, $1, $0)"},
 };
 constexpr Row kConstantDivisorRows[] = {
@@ -197,7 +201,8 @@ std::string float_to_int(DType to, const std::string& x) {
   const char letter = to.is_signed() ? 'i' : 'u';
   if (to.bits() >= 32) return fmt::format("f32_to_{}{}({})", letter, to.bits(), x);
   const std::string word = fmt::format("f32_to_{}32({})", letter, x);
-  if (to.is_unsigned()) return fmt::format("min({}, {})", word, wgsl_constant(to, greatest_bits(to)));
+  if (to.is_unsigned())
+    return fmt::format("min({}, {})", word, wgsl_constant(to, greatest_bits(to)));
   return fmt::format("clamp({}, {}, {})", word, wgsl_constant(to, least_bits(to)),
                      wgsl_constant(to, greatest_bits(to)));
 }
@@ -212,9 +217,9 @@ std::string to_narrow(DType from, DType to, const std::string& x) {
   if (is_narrow_float(from)) {
     number = fmt::format("{}_to_f32({})", narrow_name(from), x);
   } else if (from.is_int()) {
-    number = from.bits() < 32 ? to_float(from, x)
-                              : fmt::format("{}{}_to_odd_f32({})", from.is_signed() ? 'i' : 'u',
-                                            from.bits(), x);
+    number = from.bits() < 32
+                 ? to_float(from, x)
+                 : fmt::format("{}{}_to_odd_f32({})", from.is_signed() ? 'i' : 'u', from.bits(), x);
   }
   return fmt::format("f32_to_{}({})", narrow_name(to), number);
 }
@@ -238,10 +243,53 @@ std::string cast_text(DType from, DType to, const std::string& x) {
 std::string bitcast_text(DType from, DType to, const std::string& x) {
   if (from.is_bool() || to.is_bool()) return cast_text(held_as(from), held_as(to), x);
   const std::string held = wgsl_type(to);
-  return held == wgsl_type(from) ? x : wrapped(held_as(to), fmt::format("bitcast<{}>({})", held, x));
+  return held == wgsl_type(from) ? x
+                                 : wrapped(held_as(to), fmt::format("bitcast<{}>({})", held, x));
 }
 
+// -------------------------------------------------------------------------------- what is native
+
+struct NativeRow {
+  OpSet ops;
+  DTypeSet dtypes;
+};
+// clang-format off
+constexpr NativeRow kNative[] = {
+    {{Op::ADD, Op::MUL}, kFloat | kWords | kLongs | kBools},
+    {{Op::MAX, Op::MIN, Op::CMPLT, Op::CMPEQ, Op::CMPNE}, kFloat | kMachineInts | kBools},
+    {{Op::CAST}, (kFloats & ~set_of(Scalar::kFloat64)) | kMachineInts | kBools},
+    {{Op::BITCAST, Op::WHERE}, kAnyDType & ~kIndexes},
+    {{Op::SUB, Op::NEG}, kFloat | kWords | kLongs},
+    {{Op::MULACC}, kWords | kLongs},
+    {{Op::AND, Op::OR, Op::XOR}, kMachineInts | kBools},
+    {{Op::NOT}, kWords | kLongs | kBools},
+    {{Op::CDIV, Op::CMOD, Op::SHL, Op::SHR}, kWords | kLongs},
+    {{Op::FDIV, Op::RECIP, Op::SQRT, Op::TRUNC, Op::FLOOR, Op::CEIL, Op::ROUND}, kFloat},
+};
+// clang-format on
+
 }  // namespace
+
+// The sizes are those that every WebGPU device has.
+Target wgsl_target(WgslFloats floats) {
+  Target out;
+  out.name = "WGSL";
+  for (const NativeRow& row : kNative) {
+    for (size_t i = 0; i < kOpCount; i++) {
+      if (row.ops.has(Op(i))) out.native[i] |= row.dtypes;
+    }
+  }
+  if (floats.fused) out.native[size_t(Op::MULACC)] |= kFloat;
+  out.vector_bytes = 16;
+  out.vector_arithmetic = false;
+  out.limits.buffers = 8;
+  out.limits.sequences = false;
+  out.groups = {.threads = 256,
+                .most_threads = {256, 256, 64},
+                .most_groups = {65535, 65535, 65535},
+                .local_bytes = 16 << 10};
+  return out;
+}
 
 std::string wgsl_type(DType type) {
   const DType t = held_as(type);

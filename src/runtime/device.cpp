@@ -14,13 +14,15 @@
 #include "ir/dtype.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/debug.h"
+#include "runtime/webgpu/webgpu_device.h"
 #include "schedule/schedule.h"
 
 namespace weft {
 namespace {
 
 std::vector<Device*> all_devices() {
-  return {&cpu_device(), &cpu_llvm_device(), &cpu_c_device(), &ref_device(), &null_device()};
+  return {&cpu_device(),    &cpu_llvm_device(), &cpu_c_device(),
+          &webgpu_device(), &ref_device(),      &null_device()};
 }
 
 // Null until it is asked for the first time.
@@ -45,8 +47,8 @@ const KernelLimits& Device::limits() const {
 }
 
 void Device::refuse(DType type) const {
-  throw DTypeError(fmt::format("[{0}] the device {0} has no {1}; use another dtype or device", name_,
-                               type.name()));
+  throw DTypeError(fmt::format("[{0}] the device {0} has no {1}; use another dtype or device",
+                               name_, type.name()));
 }
 
 std::vector<std::string> device_names() {

@@ -131,6 +131,7 @@ const std::map<std::string, PassFunction>& passes() {
       {"render_c", [](UOp n) { return render_c(n, "kernel"); }},
       {"render_llvm", [](UOp n) { return render_llvm(n, "kernel"); }},
       {"render_opencl", [](UOp n) { return render_opencl(n, "kernel"); }},
+      {"render_wgsl", [](UOp n) { return render_wgsl(n, "kernel"); }},
       {"apply_opts", [](UOp n) { return print(n); }},  // after its optimisations
       {"schedule", [](UOp n) { return test::describe(make_schedule(n)); }},
   };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <mutex>
 #include <set>
@@ -35,6 +36,7 @@ Launch::Launch(UOp linear, UOp ast) {
   names_.assign(given.begin(), given.end());
   const Signature signature = signature_of(linear);
   local_bytes_ = signature.scratch_bytes;
+  for (UOp n : signature.globals) globals_.push_back(uint32_t(n.number()));
   for (UOp n : signature.variables) {
     const auto at = std::ranges::find(names_, n.name());
     variables_.push_back({uint32_t(std::distance(names_.begin(), at)), n.dtype()});
@@ -65,7 +67,7 @@ LaunchSize Launch::size(std::span<const int64_t> variables) const {
 }
 
 GpuKernel make_gpu_kernel(UOp ast, std::string_view name, const Target& target,
-                          RenderFunction* render, const OptList* opts) {
+                          const std::function<RenderFunction>& render, const OptList* opts) {
   const Graph kernel = own(ast);
   Trace trace;
   const bool is_shown = opts == nullptr;

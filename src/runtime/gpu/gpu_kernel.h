@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <span>
 #include <string>
@@ -35,6 +36,9 @@ class Launch {
   Launch(UOp linear, UOp ast);
 
   LaunchSize size(std::span<const int64_t> variables) const;
+  // The arguments of the kernel whose pointers the function takes, in order: a kernel need not read
+  // all that it is given.
+  std::span<const uint32_t> globals() const { return globals_; }
   // Those that the function takes after its pointers, in order.
   std::span<const Variable> variables() const { return variables_; }
   // What workgroups share, with each DEFINE_LOCAL at a multiple of 64.
@@ -49,6 +53,7 @@ class Launch {
   LaunchSize constant_;
   std::vector<Formula> formulas_;  // of dimensions that are not constant
   std::vector<std::string> names_;
+  std::vector<uint32_t> globals_;
   std::vector<Variable> variables_;
   size_t local_bytes_ = 0;
   mutable std::mutex mutex_;  // of the formulas' arenas
@@ -64,6 +69,7 @@ struct GpuKernel {
 // Lowers and renders; shows what WEFT_DEBUG asks for. No opts: those that choose_opts chooses, and
 // nothing is shown of others, which are candidates of a search.
 GpuKernel make_gpu_kernel(UOp ast, std::string_view name, const Target& target,
-                          RenderFunction* render, const OptList* opts = nullptr);
+                          const std::function<RenderFunction>& render,
+                          const OptList* opts = nullptr);
 
 }  // namespace weft

@@ -9,9 +9,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
-
-#include <fmt/format.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -37,9 +34,15 @@ using Memory = WebGpuQueue::Memory;
 
 class WebGpuProgram : public Program {
  public:
-  WebGpuProgram(WebGpuQueue& queue, GpuKernel kernel,
-                std::shared_ptr<WebGpuQueue::PipelineHandle> pipeline)
-      : queue_(queue), kernel_(std::move(kernel)), pipeline_(std::move(pipeline)) {}
+  WebGpuProgram(WebGpuQueue& queue, UOp ast, std::string_view name, const Target& target)
+      : queue_(queue),
+        kernel_(make_gpu_kernel(ast, name, target, [&](UOp linear, std::string_view) {
+          return render_wgsl(linear, name, queue.floats());
+        })) {
+    const uint64_t start = now_ns();
+    pipeline_ = queue.compile(kernel_.source, name);
+    if (shows(2)) show_loaded(name, "wgpu", now_ns() - start);
+  }
 
   void run(std::span<Buffer* const> arguments, std::span<const int64_t> variables) override {
     const LaunchSize size = kernel_.launch.size(variables);
@@ -49,8 +52,8 @@ class WebGpuProgram : public Program {
       groups[d] = uint32_t(size.groups[d]);
     }
     SmallVector<Memory*, 8> buffers;
-    for (const Buffer* argument : arguments) {
-      buffers.push_back(static_cast<Memory*>(argument->memory()));
+    for (const uint32_t i : kernel_.launch.globals()) {
+      buffers.push_back(static_cast<Memory*>(arguments[i]->memory()));
     }
     SmallVector<uint32_t, 32> words;
     for (int i = 0; i < 4; i++) words.push_back(0);
@@ -94,14 +97,7 @@ class WebGpuDevice : public Device {
 
   std::shared_ptr<Program> compile(UOp ast, std::string_view name) override {
     WebGpuQueue& on = queue();
-    const auto render = [&](UOp linear, std::string_view kernel) {
-      return render_wgsl(linear, kernel, on.floats());
-    };
-    GpuKernel kernel = make_gpu_kernel(ast, name, target_, render);
-    const uint64_t start = nanoseconds_now();
-    auto pipeline = on.compile(kernel.source, name);
-    if (shows(2)) show_loaded(name, "wgpu", nanoseconds_now() - start);
-    return std::make_shared<WebGpuProgram>(on, std::move(kernel), std::move(pipeline));
+    return std::make_shared<WebGpuProgram>(on, ast, name, target_);
   }
 
  private:

@@ -231,56 +231,56 @@ struct GroupDescriptor {
 // -------------------------------------------------------------------------------------- functions
 
 // WEFT_FUNCTION(result, member, name without wgpu, parameters)
-#define WEFT_WGPU_FUNCTIONS(WEFT_FUNCTION)                                                         \
-  WEFT_FUNCTION(Instance, create_instance, CreateInstance, (const InstanceDescriptor*))            \
-  WEFT_FUNCTION(size_t, enumerate_adapters, InstanceEnumerateAdapters,                             \
-                (Instance, const EnumerateOptions*, Adapter*))                                     \
-  WEFT_FUNCTION(uint32_t, adapter_get_info, AdapterGetInfo, (Adapter, AdapterInfo*))               \
-  WEFT_FUNCTION(uint32_t, adapter_get_limits, AdapterGetLimits, (Adapter, Limits*))                \
-  WEFT_FUNCTION(Future, adapter_request_device, AdapterRequestDevice,                              \
-                (Adapter, const DeviceDescriptor*, Callback<DeviceFunction>))                      \
-  WEFT_FUNCTION(void, adapter_release, AdapterRelease, (Adapter))                                  \
-  WEFT_FUNCTION(Queue, device_get_queue, DeviceGetQueue, (Device))                                 \
-  WEFT_FUNCTION(void, push_error_scope, DevicePushErrorScope, (Device, uint32_t))                  \
-  WEFT_FUNCTION(Future, pop_error_scope, DevicePopErrorScope, (Device, Callback<ScopeFunction>))   \
-  WEFT_FUNCTION(Bool, poll, DevicePoll, (Device, Bool, const void*))                               \
-  WEFT_FUNCTION(Buffer, create_buffer, DeviceCreateBuffer, (Device, const BufferDescriptor*))      \
-  WEFT_FUNCTION(void*, buffer_get_mapped, BufferGetMappedRange, (Buffer, size_t, size_t))          \
-  WEFT_FUNCTION(const void*, buffer_get_const_mapped, BufferGetConstMappedRange,                   \
-                (Buffer, size_t, size_t))                                                          \
-  WEFT_FUNCTION(Future, buffer_map, BufferMapAsync,                                                \
-                (Buffer, Flags, size_t, size_t, Callback<StatusFunction>))                         \
-  WEFT_FUNCTION(void, buffer_unmap, BufferUnmap, (Buffer))                                         \
-  WEFT_FUNCTION(void, buffer_destroy, BufferDestroy, (Buffer))                                     \
-  WEFT_FUNCTION(void, buffer_release, BufferRelease, (Buffer))                                     \
-  WEFT_FUNCTION(ShaderModule, create_trusted_shader, DeviceCreateShaderModuleTrusted,              \
-                (Device, const ShaderDescriptor*, Flags))                                          \
-  WEFT_FUNCTION(void, shader_release, ShaderModuleRelease, (ShaderModule))                         \
-  WEFT_FUNCTION(BindGroupLayout, create_layout, DeviceCreateBindGroupLayout,                       \
-                (Device, const LayoutDescriptor*))                                                 \
-  WEFT_FUNCTION(PipelineLayout, create_pipeline_layout, DeviceCreatePipelineLayout,                \
-                (Device, const PipelineLayoutDescriptor*))                                         \
-  WEFT_FUNCTION(Pipeline, create_pipeline, DeviceCreateComputePipeline,                            \
-                (Device, const PipelineDescriptor*))                                               \
-  WEFT_FUNCTION(void, pipeline_release, ComputePipelineRelease, (Pipeline))                        \
-  WEFT_FUNCTION(BindGroup, create_group, DeviceCreateBindGroup, (Device, const GroupDescriptor*))  \
-  WEFT_FUNCTION(void, group_release, BindGroupRelease, (BindGroup))                                \
-  WEFT_FUNCTION(Encoder, create_encoder, DeviceCreateCommandEncoder, (Device, const void*))        \
-  WEFT_FUNCTION(void, copy_buffer, CommandEncoderCopyBufferToBuffer,                               \
-                (Encoder, Buffer, uint64_t, Buffer, uint64_t, uint64_t))                           \
-  WEFT_FUNCTION(Pass, begin_pass, CommandEncoderBeginComputePass, (Encoder, const void*))          \
-  WEFT_FUNCTION(Commands, finish, CommandEncoderFinish, (Encoder, const void*))                    \
-  WEFT_FUNCTION(void, encoder_release, CommandEncoderRelease, (Encoder))                           \
-  WEFT_FUNCTION(void, commands_release, CommandBufferRelease, (Commands))                          \
-  WEFT_FUNCTION(void, set_pipeline, ComputePassEncoderSetPipeline, (Pass, Pipeline))               \
-  WEFT_FUNCTION(void, set_group, ComputePassEncoderSetBindGroup,                                   \
-                (Pass, uint32_t, BindGroup, size_t, const uint32_t*))                              \
-  WEFT_FUNCTION(void, dispatch, ComputePassEncoderDispatchWorkgroups,                              \
-                (Pass, uint32_t, uint32_t, uint32_t))                                              \
-  WEFT_FUNCTION(void, end_pass, ComputePassEncoderEnd, (Pass))                                     \
-  WEFT_FUNCTION(void, pass_release, ComputePassEncoderRelease, (Pass))                             \
-  WEFT_FUNCTION(void, submit, QueueSubmit, (Queue, size_t, const Commands*))                       \
-  WEFT_FUNCTION(void, write_buffer, QueueWriteBuffer,                                              \
+#define WEFT_WGPU_FUNCTIONS(WEFT_FUNCTION)                                                        \
+  WEFT_FUNCTION(Instance, create_instance, CreateInstance, (const InstanceDescriptor*))           \
+  WEFT_FUNCTION(size_t, enumerate_adapters, InstanceEnumerateAdapters,                            \
+                (Instance, const EnumerateOptions*, Adapter*))                                    \
+  WEFT_FUNCTION(uint32_t, adapter_get_info, AdapterGetInfo, (Adapter, AdapterInfo*))              \
+  WEFT_FUNCTION(uint32_t, adapter_get_limits, AdapterGetLimits, (Adapter, Limits*))               \
+  WEFT_FUNCTION(Future, adapter_request_device, AdapterRequestDevice,                             \
+                (Adapter, const DeviceDescriptor*, Callback<DeviceFunction>))                     \
+  WEFT_FUNCTION(void, adapter_release, AdapterRelease, (Adapter))                                 \
+  WEFT_FUNCTION(Queue, device_get_queue, DeviceGetQueue, (Device))                                \
+  WEFT_FUNCTION(void, push_error_scope, DevicePushErrorScope, (Device, uint32_t))                 \
+  WEFT_FUNCTION(Future, pop_error_scope, DevicePopErrorScope, (Device, Callback<ScopeFunction>))  \
+  WEFT_FUNCTION(Bool, poll, DevicePoll, (Device, Bool, const void*))                              \
+  WEFT_FUNCTION(Buffer, create_buffer, DeviceCreateBuffer, (Device, const BufferDescriptor*))     \
+  WEFT_FUNCTION(void*, buffer_get_mapped, BufferGetMappedRange, (Buffer, size_t, size_t))         \
+  WEFT_FUNCTION(const void*, buffer_get_const_mapped, BufferGetConstMappedRange,                  \
+                (Buffer, size_t, size_t))                                                         \
+  WEFT_FUNCTION(Future, buffer_map, BufferMapAsync,                                               \
+                (Buffer, Flags, size_t, size_t, Callback<StatusFunction>))                        \
+  WEFT_FUNCTION(void, buffer_unmap, BufferUnmap, (Buffer))                                        \
+  WEFT_FUNCTION(void, buffer_destroy, BufferDestroy, (Buffer))                                    \
+  WEFT_FUNCTION(void, buffer_release, BufferRelease, (Buffer))                                    \
+  WEFT_FUNCTION(ShaderModule, create_trusted_shader, DeviceCreateShaderModuleTrusted,             \
+                (Device, const ShaderDescriptor*, Flags))                                         \
+  WEFT_FUNCTION(void, shader_release, ShaderModuleRelease, (ShaderModule))                        \
+  WEFT_FUNCTION(BindGroupLayout, create_layout, DeviceCreateBindGroupLayout,                      \
+                (Device, const LayoutDescriptor*))                                                \
+  WEFT_FUNCTION(PipelineLayout, create_pipeline_layout, DeviceCreatePipelineLayout,               \
+                (Device, const PipelineLayoutDescriptor*))                                        \
+  WEFT_FUNCTION(Pipeline, create_pipeline, DeviceCreateComputePipeline,                           \
+                (Device, const PipelineDescriptor*))                                              \
+  WEFT_FUNCTION(void, pipeline_release, ComputePipelineRelease, (Pipeline))                       \
+  WEFT_FUNCTION(BindGroup, create_group, DeviceCreateBindGroup, (Device, const GroupDescriptor*)) \
+  WEFT_FUNCTION(void, group_release, BindGroupRelease, (BindGroup))                               \
+  WEFT_FUNCTION(Encoder, create_encoder, DeviceCreateCommandEncoder, (Device, const void*))       \
+  WEFT_FUNCTION(void, copy_buffer, CommandEncoderCopyBufferToBuffer,                              \
+                (Encoder, Buffer, uint64_t, Buffer, uint64_t, uint64_t))                          \
+  WEFT_FUNCTION(Pass, begin_pass, CommandEncoderBeginComputePass, (Encoder, const void*))         \
+  WEFT_FUNCTION(Commands, finish, CommandEncoderFinish, (Encoder, const void*))                   \
+  WEFT_FUNCTION(void, encoder_release, CommandEncoderRelease, (Encoder))                          \
+  WEFT_FUNCTION(void, commands_release, CommandBufferRelease, (Commands))                         \
+  WEFT_FUNCTION(void, set_pipeline, ComputePassEncoderSetPipeline, (Pass, Pipeline))              \
+  WEFT_FUNCTION(void, set_group, ComputePassEncoderSetBindGroup,                                  \
+                (Pass, uint32_t, BindGroup, size_t, const uint32_t*))                             \
+  WEFT_FUNCTION(void, dispatch, ComputePassEncoderDispatchWorkgroups,                             \
+                (Pass, uint32_t, uint32_t, uint32_t))                                             \
+  WEFT_FUNCTION(void, end_pass, ComputePassEncoderEnd, (Pass))                                    \
+  WEFT_FUNCTION(void, pass_release, ComputePassEncoderRelease, (Pass))                            \
+  WEFT_FUNCTION(void, submit, QueueSubmit, (Queue, size_t, const Commands*))                      \
+  WEFT_FUNCTION(void, write_buffer, QueueWriteBuffer,                                             \
                 (Queue, Buffer, uint64_t, const void*, size_t))
 
 struct Functions {
