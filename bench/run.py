@@ -1,12 +1,13 @@
 """`make bench`: weft beside tinygrad and other libraries.
 
-    run.py [rewrite] [schedule] [cpu] [compile] [calls] [setitem] [models] [lazy]     all, unless told; `make bench BENCH_ARGS=schedule`
+    run.py [rewrite] [schedule] [cpu] [compile] [calls] [setitem] [models] [lazy] [gpu]     all, unless told; `make bench BENCH_ARGS=schedule`
 
 rewrite: both engines make the same graph from the same random numbers, apply the same rules in the same
 order and must come to the same result; times are CPU seconds, the best of several runs taken in turn, so
 only their ratio means something on a shared machine. Then: how weft's cost grows with the graph, and what
 the statistics cost, in instructions counted by callgrind. schedule: see scheduler.py; cpu (kernels): cpu.py; compile: compile_speed.py; calls:
-call_cost.py; setitem (loops of writes): setitem.py; models (whole ones): models.py; lazy (ops and memory): lazy_cost.py.
+call_cost.py; setitem (loops of writes): setitem.py; models (whole ones): models.py; lazy (ops and memory): lazy_cost.py;
+gpu (kernels, where there is one): gpu.py.
 """
 import json
 import os
@@ -124,7 +125,8 @@ def rewrite_engine():
 SECTIONS = {"rewrite": rewrite_engine, "schedule": lambda: scheduler.report(BUILD, program("bench_lazy")),
             "cpu": lambda: cpu.report(BUILD), "compile": lambda: compile_speed.report(BUILD),
             "calls": lambda: call_cost.report(BUILD, program("bench_runtime")), "setitem": lambda: setitem.report(BUILD),
-            "models": lambda: models.report(BUILD), "lazy": lambda: lazy_cost.report(BUILD)}
+            "models": lambda: models.report(BUILD), "lazy": lambda: lazy_cost.report(BUILD),
+            "gpu": lambda: subprocess.run([sys.executable, str(HERE / "gpu.py")], check=True)}
 
 
 def main():

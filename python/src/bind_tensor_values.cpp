@@ -1,6 +1,7 @@
 // Between tensors and Python's values: data in, arrays and numbers out, what is run for them.
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -223,11 +224,15 @@ Tensor tensor_of_data(nb::handle data, std::optional<DType> dtype, std::string_v
   }
   const nb::object parts =
       arrays().attr("bytes_of_data")(data, dtype ? nb::cast(*dtype) : nb::none());
-  const auto bytes = nb::cast<nb::bytes>(parts[0]);
-  const auto* const first = reinterpret_cast<const std::byte*>(bytes.c_str());
+  Py_buffer view;
+  if (PyObject_GetBuffer(nb::object(parts[0]).ptr(), &view, PyBUF_SIMPLE) != 0) {
+    throw nb::python_error();
+  }
+  const std::unique_ptr<Py_buffer, void (*)(Py_buffer*)> released(&view, PyBuffer_Release);
+  const auto* const first = static_cast<const std::byte*>(view.buf);
   const auto shape = nb::cast<std::vector<int64_t>>(parts[1]);
-  const Tensor tensor =
-      Tensor::from_bytes(std::span(first, bytes.size()), shape, nb::cast<DType>(parts[2]), device);
+  const Tensor tensor = Tensor::from_bytes(std::span(first, size_t(view.len)), shape,
+                                           nb::cast<DType>(parts[2]), device);
   return dtype ? tensor.cast(*dtype) : tensor;
 }
 

@@ -74,6 +74,7 @@ void bind_rules(nb::module_& m);
 void bind_trace(nb::module_& m);
 void bind_rewrite(nb::module_& m, UOpClass& c);
 void bind_evaluate(nb::module_& m, UOpClass& c);
+void bind_device(nb::module_& m);
 void bind_schedule(nb::module_& m);
 void bind_codegen(nb::module_& m);
 void bind_jit(nb::module_& m);

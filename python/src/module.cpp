@@ -81,6 +81,7 @@ into that of the left one.)");
   bind_rewrite(m, uop);
   bind_evaluate(m, uop);
   bind_schedule(m);
+  bind_device(m);
   bind_codegen(m);
   TensorClass tensor = bind_tensor(m);
   bind_tensor_creation(tensor);

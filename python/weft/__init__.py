@@ -17,6 +17,7 @@ from weft import array_api, dtypes, errors, ir, nn
 from weft._check import check
 from weft._core import Tensor, counters, from_dlpack, set_beam, set_package_path as _set_package_path
 from weft._custom_kernel import custom_kernel
+from weft._device import Device
 from weft._function import Saved, function
 from weft._grad import enable_grad, no_grad
 from weft._jit import jit
@@ -48,6 +49,7 @@ __all__ = [
     "CheckError",
     "CompileError",
     "DTypeError",
+    "Device",
     "DeviceError",
     "Error",
     "FileFormatError",

@@ -42,15 +42,16 @@ _WEFT_DTYPES = {numpy_dtype(t): t for t in (*dtypes.ints, dtypes.bool, dtypes.fl
 _WEFT_DTYPES.update({t: DType(name) for name, t in _NARROW_FLOATS.items() if t.kind not in "iu"})
 
 
-def bytes_of_data(data: Any, dtype: DType | None) -> tuple[bytes, list[int], DType]:
-    """The elements, shape and dtype of what Tensor(data, dtype) is given; the dtype is one that holds
-    the data exactly where it is not the one asked for."""
+def bytes_of_data(data: Any, dtype: DType | None) -> tuple[Array, list[int], DType]:
+    """The elements as bytes (of the array that was given, where they lie there in order), shape and dtype of what
+    Tensor(data, dtype) is given; the dtype is one that holds the data exactly where it is not the one asked for."""
     array = data if isinstance(data, (np.ndarray, np.generic)) else _array_of_list(data, dtype)
     array = np.asarray(array)
     native = array.dtype.newbyteorder("=")
     if native not in _WEFT_DTYPES:
         raise DTypeError(f"[tensor] there are no tensors of NumPy's {array.dtype}")
-    return array.astype(native, copy=False).tobytes(), list(array.shape), _WEFT_DTYPES[native]
+    in_order = np.ascontiguousarray(array.astype(native, copy=False))
+    return in_order.reshape(-1).view(np.uint8), list(array.shape), _WEFT_DTYPES[native]
 
 
 def _array_of_list(data: Any, dtype: DType | None) -> Array:

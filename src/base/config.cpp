@@ -68,6 +68,8 @@ Config config_from_environment() {
   config.llvm_library = read_text("WEFT_LLVM", {});
   config.wgpu_library = read_text("WEFT_WGPU_LIBRARY", {});
   config.package_path = read_text("PYTHONPATH", {});
+  config.nvrtc_library = read_text("WEFT_NVRTC", {});
+  config.cuda_home = read_text("CUDA_HOME", read_text("CUDA_PATH", {}));
   config.search_path = read_text("PATH", "/usr/local/bin:/usr/bin:/bin");
   config.library_path = read_text("LD_LIBRARY_PATH", {});
   config.temp_dir = read_text("TMPDIR", config.temp_dir);

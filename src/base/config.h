@@ -31,6 +31,8 @@ struct Config {
       wgpu_library{};  // WEFT_WGPU_LIBRARY: the file of libwgpu_native; empty: the first found
   // Folders that packages of Python may lie in, by colons: PYTHONPATH, until Python itself says.
   std::string package_path{};
+  std::string nvrtc_library{};    // WEFT_NVRTC: the file of libnvrtc; empty: the first found
+  std::string cuda_home{};        // CUDA_HOME or CUDA_PATH: a CUDA toolkit; empty: where they lie
   std::string search_path{};      // PATH: where programs are found
   std::string library_path{};     // LD_LIBRARY_PATH: where libraries are found before the system's
   std::string temp_dir = "/tmp";  // TMPDIR

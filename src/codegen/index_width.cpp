@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "codegen/target.h"
 #include "ir/arena.h"
 #include "ir/bounds.h"
 #include "ir/node.h"
@@ -26,18 +27,20 @@ bool is_index_vector(UOp n) { return n.dtype().is_index() && n.dtype().is_vector
 
 }  // namespace
 
-UOp index_width(UOp sink) {
+UOp index_width(UOp sink, const Target& target) {
   Arena& arena = sink.arena();
   const std::vector<UOp> order = toposort(sink);
-  const bool is_narrow = std::ranges::all_of(order, [](UOp n) {
-    if (!is_index_vector(n)) return true;
+  const bool scalars_too = target.narrow_indices;
+  const bool is_narrow = std::ranges::all_of(order, [&](UOp n) {
+    if (!is_index_vector(n) && !(scalars_too && n.dtype().is_index())) return true;
     return fits_int32(n) && std::ranges::all_of(n.srcs(), [](UOp s) {
              return !s.dtype().is_index() || fits_int32(s);
            });
   });
   const auto widened = [&](DType type) {
     if (!type.is_index()) return type;
-    const Scalar scalar = is_narrow && type.is_vector() ? Scalar::kInt32 : Scalar::kInt64;
+    const Scalar scalar =
+        is_narrow && (scalars_too || type.is_vector()) ? Scalar::kInt32 : Scalar::kInt64;
     return DType{scalar, type.space, type.lanes};
   };
   return rebuild(sink, [&](UOp n, std::vector<UOp>& srcs) {

@@ -6,9 +6,12 @@
 #include <string_view>
 
 #include "codegen/decompose.h"
+#include "codegen/devectorize.h"
 #include "codegen/expand.h"
 #include "codegen/gate_loads.h"
+#include "codegen/gpudims.h"
 #include "codegen/index_width.h"
+#include "codegen/insert_barriers.h"
 #include "codegen/linearize.h"
 #include "codegen/opt/choose_opts.h"
 #include "codegen/opt/opt.h"
@@ -58,12 +61,15 @@ UOp lower(UOp ast, const Target& target, std::span<const Opt> opts, Trace* trace
   passes.run("optimise", [&](UOp n) { return apply_opts(n, opts); });
   passes.run("expand", expand);
   passes.run("reduce to registers", [&](UOp n) { return reduce_to_registers(n, target); });
+  passes.run("gpudims", [&](UOp n) { return gpudims(n, target); });
   passes.run("simplify", [](UOp n) { return simplify(n, nullptr, Loads::kStay); });
   passes.run("vectorize", vectorize);
   passes.run("widen loads", [&](UOp n) { return widen_loads(n, target); });
-  passes.run("index width", index_width);
+  passes.run("devectorize", [&](UOp n) { return devectorize(n, target); });
+  passes.run("index width", [&](UOp n) { return index_width(n, target); });
   passes.run("decompose", [&](UOp n) { return decompose(n, target); });
   passes.run("linearize", linearize, Stage::kProgram);
+  passes.run("insert barriers", [&](UOp n) { return insert_barriers(n, target); }, Stage::kProgram);
   return passes.graph();
 }
 

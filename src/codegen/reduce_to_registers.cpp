@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/across_threads.h"
 #include "codegen/places.h"
 #include "codegen/replace_ranges.h"
 #include "codegen/target.h"
@@ -30,30 +31,38 @@ class Reduction {
         case AxisType::kUnroll: unrolls_.push_back(r); break;
         case AxisType::kGroupReduce: groups_.push_back(r); break;
         case AxisType::kLane: lanes_.push_back(r); break;
+        case AxisType::kLocal: threads_.push_back(r); break;
         default: loops_.push_back(r);
       }
     }
     const std::span<const UOp> open = ranges_of(reduce);
     around_.assign(open.begin(), open.end());
     around_.insert(around_.end(), lanes_.begin(), lanes_.end());
+    around_.insert(around_.end(), threads_.begin(), threads_.end());
   }
 
   UOp lower() {
     // A sum of floats begins with +0: one of -0 alone is +0, in lanes too.
     const bool has_begin = op_ == Op::ADD && reduce_.dtype().is_float();
-    if (loops_.empty() && unrolls_.empty() && groups_.empty() && !has_begin) return reduce_;
+    if (loops_.empty() && unrolls_.empty() && groups_.empty() && threads_.empty() && !has_begin) {
+      return reduce_;
+    }
     std::vector<UOp> parts;
     for (const RangePlace& place : places_of(groups_)) {
       parts.push_back(accumulate(replace_ranges(reduce_.src(0), place, Registers::kOwn)));
     }
-    const UOp all = combine_in_pairs(op_, parts);
-    if (lanes_.empty()) return all;
-    std::vector<UOp> srcs{all};
+    const UOp all = over_lanes(combine_in_pairs(op_, parts));
+    return threads_.empty() ? all : reduce_across_threads(all, op_, threads_);
+  }
+
+ private:
+  UOp over_lanes(UOp x) const {
+    if (lanes_.empty()) return x;
+    std::vector<UOp> srcs{x};
     srcs.insert(srcs.end(), lanes_.begin(), lanes_.end());
     return arena_.with_srcs(reduce_, srcs);
   }
 
- private:
   UOp identity() const {
     return arena_.make(Op::CONST, reduce_.dtype(), {},
                        Arg::bits(*identity_bits(op_, reduce_.dtype())));
@@ -90,7 +99,7 @@ class Reduction {
   Arena& arena_;
   Op op_;
   const Target& target_;
-  std::vector<UOp> loops_, unrolls_, groups_, lanes_, around_;
+  std::vector<UOp> loops_, unrolls_, groups_, lanes_, threads_, around_;
 };
 
 }  // namespace

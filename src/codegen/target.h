@@ -39,6 +39,7 @@ struct Target {
   // False: vectors are only loaded and stored, at most memory_vector_bytes at a time, and taken
   // apart in between.
   bool vector_arithmetic = true;
+  bool narrow_indices = false;  // indices have 32 bits in kernels where all of them fit
   size_t memory_vector_bytes = 16;
 
   bool can(Op op, DType type) const { return (native[size_t(op)] & set_of(type.scalar)) != 0; }

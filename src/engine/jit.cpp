@@ -220,6 +220,12 @@ class Replay {
   Replay(const JitRecipe& recipe, std::span<const Tensor> inputs,
          std::span<Storage* const> storages)
       : recipe_(recipe), inputs_(inputs), storages_(storages) {}
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
+  // What was made last is freed first: the next replay is given the same memory in the same places.
+  ~Replay() {
+    while (!memory_.empty()) memory_.pop_back();
+  }
 
   std::vector<Tensor> run() {
     make_results();

@@ -13,6 +13,8 @@
 #include "runtime/buffer.h"
 #include "runtime/counters.h"
 #include "runtime/debug.h"
+#include "runtime/device.h"
+#include "runtime/program.h"
 #include "value/storage.h"
 
 namespace weft {
@@ -36,6 +38,40 @@ void lose_written(const JitRecipe& recipe, size_t calls, std::span<const Ref<Buf
   }
 }
 
+// Whose calls they all are; null: of several, or there are none.
+Device* device_of(const JitRecipe& recipe, std::span<const Ref<Buffer>> memory) {
+  Device* found = nullptr;
+  for (const JitRecipe::Call& call : recipe.calls) {
+    for (uint32_t a = 0; a < call.argument_count; a++) {
+      Device* const device = &memory[recipe.arguments[call.first_argument + a]]->device();
+      if (found != nullptr && device != found) return nullptr;
+      found = device;
+    }
+  }
+  return found;
+}
+
+void record(const JitRecipe& recipe, std::span<const Ref<Buffer>> memory) {
+  Device* const device = recipe.calls.size() < 2 ? nullptr : device_of(recipe, memory);
+  if (device == nullptr) return;
+  std::vector<RecordedCall> calls;
+  calls.reserve(recipe.calls.size());
+  for (const JitRecipe::Call& call : recipe.calls) {
+    calls.push_back(
+        {call.program,
+         std::span(recipe.arguments).subspan(call.first_argument, call.argument_count),
+         std::span(recipe.variables).subspan(call.first_variable, call.variable_count)});
+  }
+  recipe.recording = device->record(calls);
+}
+
+void run_recording(const JitRecipe& recipe, std::span<const Ref<Buffer>> memory) {
+  SmallVector<Buffer*, 64> pointers;
+  for (const Ref<Buffer>& each : memory) pointers.push_back(each.get());
+  recipe.recording->run({pointers.data(), pointers.size()});
+  for (const JitRecipe::Call& call : recipe.calls) count_kernel(call.bytes, call.flops);
+}
+
 }  // namespace
 
 void run_recipe(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory) {
@@ -45,6 +81,8 @@ void run_recipe(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory) {
     memory[recipe.bindings.size() + i] =
         slot.held ? slot.held : Buffer::make(*slot.device, slot.bytes);
   }
+  if (++recipe.runs == 2) record(recipe, memory);
+  if (recipe.recording && !shows(2)) return run_recording(recipe, memory);
   SmallVector<Buffer*, 16> arguments;
   size_t done = 0;
   try {
@@ -57,6 +95,7 @@ void run_recipe(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory) {
       call.program->run(
           arguments, std::span(recipe.variables.data() + call.first_variable, call.variable_count));
       if (shows(2)) {
+        arguments[0]->device().synchronize();
         show_run({arguments[0]->device().name(), call.name, now_ns() - begin, call.bytes,
                   call.flops, call.operations});
       }

@@ -106,6 +106,11 @@ struct JitRecipe {
   std::vector<Check> checks;
   std::vector<std::shared_ptr<const PreparedSchedule>> programs;  // own them
 
+  // The calls as one piece of work, where their device has that. Made in the second run, and null
+  // before: many captures run once. Under the lock of realise.
+  mutable std::unique_ptr<RecordedCalls> recording;
+  mutable uint32_t runs = 0;
+
   JitRecipe() = default;
   JitRecipe(const JitRecipe&) = delete;
   JitRecipe& operator=(const JitRecipe&) = delete;

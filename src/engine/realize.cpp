@@ -341,13 +341,7 @@ Storages storages_of_sources(std::span<const Ref<Value>> copies) {
 void fill_copy(Value& copy, const Storage& source, Garbage& garbage) {
   const Ref<Buffer> from = source.memory();
   Ref<Buffer> to = Buffer::make(copy.device(), from->bytes());
-  if (from->device().has_host_memory()) {
-    to->copy_in({static_cast<const std::byte*>(from->memory()), from->bytes()});
-  } else {
-    std::vector<std::byte> bytes(from->bytes());
-    from->copy_out(bytes);
-    to->copy_in(bytes);
-  }
+  to->copy_from(*from);
   const std::lock_guard lock(graph_mutex());
   fill(copy, std::move(to), garbage);
 }

@@ -195,10 +195,13 @@ class GpuCRenderer : public CStyleRenderer {
   }
 
   std::string read_vector(UOp pointer) override {
-    return access(dialect_.read_vector, pointer, {});
+    const bool is_apart = !dialect_.read_unaligned.empty() && !is_aligned(pointer);
+    return access(is_apart ? dialect_.read_unaligned : dialect_.read_vector, pointer, {});
   }
   std::string write_vector(UOp pointer, const std::string& value) override {
-    return access(dialect_.write_vector, pointer, value) + ";";
+    const bool is_apart = !dialect_.write_unaligned.empty() && !is_aligned(pointer);
+    const std::string_view pattern = is_apart ? dialect_.write_unaligned : dialect_.write_vector;
+    return access(pattern, pointer, value) + ";";
   }
 
   void load(UOp n) override {
@@ -277,13 +280,16 @@ class GpuCRenderer : public CStyleRenderer {
       add(dialect_.variable, type(n.dtype()), name);
       bind(n, name);
     }
+    const bool is_one_piece = signature_.scratch_bytes > dialect_.most_local_bytes;
+    if (is_one_piece) declarations_ += dialect_.locals;
     for (const auto& [n, offset] : signature_.locals) {
       const std::string name = unique(fmt::format("local{}", n.number()));
       const DType t = n.dtype().pointee();
       const int64_t size = n.src(0).const_int() * t.lanes;
-      declarations_ +=
-          filled(dialect_.local,
-                 {{'T', memory_type(t.element())}, {'N', name}, {'n', fmt::format("{}", size)}});
+      declarations_ += filled(is_one_piece ? dialect_.local_in_locals : dialect_.local,
+                              {{'T', memory_type(t.element())},
+                               {'N', name},
+                               {'n', fmt::format("{}", is_one_piece ? int64_t(offset) : size)}});
       bind(n, name);
     }
     for (UOp n : signature_.registers) {

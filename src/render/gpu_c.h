@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -47,6 +48,9 @@ struct GpuDialect {
   std::string_view more_parameters{};          // after those
   std::string_view global_space, local_space;  // of pointers
   std::string_view local;                      // the declaration of $n elements of a workgroup
+  // Locals of more bytes in all lie in one piece, which `locals` declares, each at the place $n.
+  size_t most_local_bytes = SIZE_MAX;
+  std::string_view locals{}, local_in_locals{};
   std::array<std::string_view, 3> group, thread;
   std::string_view barrier;
 
@@ -56,6 +60,8 @@ struct GpuDialect {
   std::string_view make_vector;          // of the lanes
   std::array<std::string_view, 16> lanes;
   std::string_view read_vector, write_vector;
+  // Where nothing proves that a vector in memory is aligned to its size; empty: it need not be.
+  std::string_view read_unaligned{}, write_unaligned{};
 
   std::string_view bitcast_body;  // of a function from a value `a` to $T
 

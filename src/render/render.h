@@ -50,6 +50,8 @@ Target wgsl_target(WgslFloats floats = {});
 // the sizes of workgroups; `dtypes` are those that the device has arithmetic for.
 std::string render_opencl(UOp linear, std::string_view name);  // OpenCL C 1.2
 Target opencl_target(DTypeSet dtypes);
+std::string render_cuda(UOp linear, std::string_view name);  // CUDA C, for NVRTC and nvcc
+Target cuda_target();
 
 // The VARIABLEs of a program, in the order in which its function takes them.
 std::vector<std::string> variable_names(UOp linear);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -19,6 +21,7 @@
 #include "ir/place.h"
 #include "ir/print.h"
 #include "render/render.h"
+#include "symbolic/linear.h"
 
 namespace weft {
 namespace {
@@ -130,6 +133,16 @@ DType held_as(DType type) {
     case Scalar::kFloat8E5M2: return {Scalar::kUInt8, type.space, type.lanes};
     default: return type;
   }
+}
+
+bool is_aligned(UOp pointer) {
+  const int64_t lanes = pointer.dtype().lanes;
+  UOp at = pointer;
+  while (at.is(Op::AFTER) || at.is(Op::CAST)) at = at.src(0);
+  if (!at.is(Op::INDEX) || at.dtype().lanes == lanes) return true;  // it counts in vectors
+  const std::optional<LinearSum> sum = linear_sum(at.src(1));
+  if (!sum || sum->constant % lanes != 0) return false;
+  return std::ranges::all_of(sum->terms, [&](const Term& t) { return t.coefficient % lanes == 0; });
 }
 
 Renderer::Renderer(UOp linear) : linear_(linear), signature_(signature_of(linear)) {

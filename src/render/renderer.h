@@ -43,6 +43,9 @@ bool is_splat(UOp n);
 // The dtypes whose values are held as unsigned integers, for which renderers have no arithmetic.
 DType held_as(DType type);
 
+// A pointer to a vector is proved to be aligned to its size, where memory itself is.
+bool is_aligned(UOp pointer);
+
 class Renderer {
  public:
   Renderer(const Renderer&) = delete;

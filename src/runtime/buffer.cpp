@@ -4,7 +4,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -60,13 +62,30 @@ Ref<Buffer> Buffer::borrow(Device& device, void* memory, size_t bytes,
 }
 
 void Buffer::copy_from(const Buffer& other) {
-  if (device_.has_host_memory()) {
+  if (other.device_.has_host_memory()) {
     copy_in({static_cast<const std::byte*>(other.memory_), bytes_});
+    return;
+  }
+  if (device_.copy_from(memory_, other.device_, other.memory_, bytes_)) return;
+  if (device_.has_host_memory()) {
+    other.copy_out({static_cast<std::byte*>(memory_), bytes_});
     return;
   }
   std::vector<std::byte> content(bytes_);
   other.copy_out(content);
   copy_in(content);
+}
+
+void Buffer::copy_out_part(std::span<std::byte> to, size_t first) const {
+  if (to.empty()) return;
+  if (device_.has_host_memory()) {
+    std::memcpy(to.data(), static_cast<const std::byte*>(memory_) + first, to.size());
+    return;
+  }
+  if (device_.copy_out_part(to, memory_, first)) return;
+  std::vector<std::byte> start(first + to.size());
+  copy_out(start);
+  std::memcpy(to.data(), start.data() + first, to.size());
 }
 
 size_t Buffer::bytes_for(const Device& device, DType dtype, int64_t count) {

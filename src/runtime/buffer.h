@@ -59,10 +59,12 @@ class Buffer {
   }
   bool is_lost() const { return is_lost_; }
 
-  // All of another one's content, of as many bytes, on the same device.
+  // All of another one's content, of as many bytes, on any device.
   void copy_from(const Buffer& other);
   void copy_in(std::span<const std::byte> from) { device_.copy_in(memory_, from); }
   void copy_out(std::span<std::byte> to) const { device_.copy_out(to, memory_); }
+  // Bytes from `first` on.
+  void copy_out_part(std::span<std::byte> to, size_t first) const;
 
  private:
   friend void retain(Buffer* buffer) noexcept;

@@ -1,4 +1,4 @@
-// Size classes, a list of free blocks by age, and the system beneath.
+// Size classes, a list of free blocks by age, and the source beneath.
 #include "runtime/caching_allocator.h"
 
 #include <algorithm>
@@ -50,25 +50,33 @@ void* map_huge(size_t bytes) {
   return start + before;
 }
 
-// Null when there is none.
-void* system_allocate(size_t bytes) {
-  if (bytes >= kHuge) return map_huge(bytes);
-  if (bytes >= kMapped) {
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return memory == MAP_FAILED ? nullptr : memory;
+class HostMemory : public MemorySource {
+ public:
+  void* allocate(size_t bytes) override {
+    if (bytes >= kHuge) return map_huge(bytes);
+    if (bytes >= kMapped) {
+      void* memory =
+          mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      return memory == MAP_FAILED ? nullptr : memory;
+    }
+    return std::aligned_alloc(kLine, bytes);
   }
-  return std::aligned_alloc(kLine, bytes);
-}
 
-void system_free(void* memory, size_t bytes) noexcept {
-  if (bytes >= kMapped) {
-    munmap(memory, bytes);
-  } else {
-    std::free(memory);
+  void free(void* memory, size_t bytes) noexcept override {
+    if (bytes >= kMapped) {
+      munmap(memory, bytes);
+    } else {
+      std::free(memory);
+    }
   }
-}
+};
 
 }  // namespace
+
+MemorySource& host_memory() {
+  static auto& instance = *new HostMemory;
+  return instance;
+}
 
 void* CachingAllocator::allocate(size_t bytes) {
   const std::lock_guard lock(mutex_);
@@ -82,14 +90,14 @@ void* CachingAllocator::allocate(size_t bytes) {
       while (!kept_.empty() && used_bytes_ + kept_bytes_ + int64_t(size) > most_bytes_) {
         release_oldest();
       }
-      memory = system_allocate(size);
+      memory = source_.allocate(size);
       if (memory != nullptr || kept_.empty()) break;
       release_oldest();
     }
   }
   if (memory == nullptr) {
-    throw DeviceError(fmt::format("[{}] there is no memory for {} bytes: {} of {} are in use",
-                                  name_, bytes, used_bytes_, most_bytes_));
+    throw DeviceError(fmt::format("[{}] there is no memory for {} bytes: {} of {} are in use{}",
+                                  name_, bytes, used_bytes_, most_bytes_, source_.state()));
   }
   try {  // what free() will need
     while (spare_.size() <= used_) spare_.emplace_back();
@@ -98,7 +106,7 @@ void* CachingAllocator::allocate(size_t bytes) {
     if (same.kept.capacity() < blocks) same.kept.reserve(2 * blocks);
     same.used++;
   } catch (const std::bad_alloc&) {
-    system_free(memory, size);
+    source_.free(memory, size);
     throw DeviceError(fmt::format("[{}] there is no memory for {} bytes", name_, bytes));
   }
   used_++;
@@ -126,7 +134,7 @@ void CachingAllocator::free(void* memory, size_t bytes) noexcept {
   SizeClass& same = classes_.find(size)->second;
   same.used--;
   if (int64_t(size) > most_kept_bytes_) {
-    system_free(memory, size);
+    source_.free(memory, size);
     return;
   }
   kept_.splice(kept_.begin(), spare_, spare_.begin());
@@ -140,7 +148,7 @@ void CachingAllocator::release_oldest() noexcept {
   const Blocks::iterator oldest = std::prev(kept_.end());
   std::vector<Blocks::iterator>& same = classes_.find(oldest->bytes)->second.kept;
   same.erase(std::ranges::find(same, oldest));
-  system_free(oldest->memory, oldest->bytes);
+  source_.free(oldest->memory, oldest->bytes);
   kept_bytes_ -= int64_t(oldest->bytes);
   spare_.splice(spare_.begin(), kept_, oldest);
 }

@@ -39,6 +39,12 @@ class Device {
   virtual void free(void* memory, size_t bytes) noexcept = 0;
   virtual void copy_in(void* to, std::span<const std::byte> from) = 0;
   virtual void copy_out(std::span<std::byte> to, const void* from) = 0;
+  // As many bytes as `to` has, from the byte `first` on; false: it copies only from the beginning.
+  virtual bool copy_out_part(std::span<std::byte>, const void*, size_t) { return false; }
+
+  // Copies from another device's memory without the host's, or by a way of its own; false: there is
+  // none, and nothing is done.
+  virtual bool copy_from(void*, Device&, const void*, size_t) { return false; }
 
   // Its memory is memory of this process, which anybody can read.
   virtual bool has_host_memory() const { return false; }
@@ -51,12 +57,17 @@ class Device {
   // `ast` is a SINK that is legal as a kernel; the program does not need it afterwards. Throws
   // CompileError. Threads may compile at the same time, each from an arena of its own.
   virtual std::shared_ptr<Program> compile(UOp ast, std::string_view name) = 0;
+  // The calls, which are of programs of this device, as one piece; null: it has nothing better than
+  // one call after the other.
+  virtual std::unique_ptr<RecordedCalls> record(std::span<const RecordedCall>) { return nullptr; }
   // Returns when all that was started on the device has been done; throws what went wrong there.
   virtual void synchronize() {}
   // Called when the device is found by its name: begins what takes long and will be needed.
   virtual void start() {}
   // What runs its kernels, for people.
   virtual std::string description() const { return {}; }
+  // What it needs to run kernels and does not find; empty: nothing.
+  virtual std::string missing() const { return {}; }
   // How many threads it is worth to compile with.
   virtual size_t compile_threads() const { return 1; }
 

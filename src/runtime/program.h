@@ -24,4 +24,24 @@ class Program {
   virtual std::string_view source() const { return {}; }
 };
 
+// Calls of programs that run again and again, one after the other, on memory that is numbered.
+struct RecordedCall {
+  Program* program;
+  std::span<const uint32_t> arguments;  // numbers of memory
+  std::span<const int64_t> variables;
+};
+
+// Such calls as one piece of work for their device. It does not own the programs.
+class RecordedCalls {
+ public:
+  RecordedCalls() = default;
+  RecordedCalls(const RecordedCalls&) = delete;
+  RecordedCalls& operator=(const RecordedCalls&) = delete;
+  virtual ~RecordedCalls() = default;
+
+  // memory[i] is the memory of number i, which may be another one in each run. By one thread at a
+  // time. When it throws it has written nothing.
+  virtual void run(std::span<Buffer* const> memory) = 0;
+};
+
 }  // namespace weft

@@ -290,16 +290,16 @@ std::vector<std::byte> laid_out(const Buffer& buffer, const View& view) {
   const size_t width = size_t(view.dtype.item_bytes());
   std::vector<std::byte> result(Buffer::bytes_for(buffer.device(), view.dtype, view.numel()));
   if (result.empty()) return result;
+  if (is_contiguous(view)) {
+    buffer.copy_out_part(result, size_t(view.offset) * width);
+    return result;
+  }
   std::vector<std::byte> copy;
   const auto* all = static_cast<const std::byte*>(buffer.memory());
   if (!buffer.device().has_host_memory()) {
     copy.resize(buffer.bytes());
     buffer.copy_out(copy);
     all = copy.data();
-  }
-  if (is_contiguous(view)) {
-    std::memcpy(result.data(), all + size_t(view.offset) * width, result.size());
-    return result;
   }
   Sizes at(view.rank());
   int64_t from = view.offset;

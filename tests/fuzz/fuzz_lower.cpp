@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "codegen/gate_loads.h"
 #include "codegen/lower.h"
+#include "codegen/opt/choose_opts.h"
 #include "codegen/opt/opt.h"
 #include "codegen/target.h"
 #include "ir/arena.h"
@@ -24,6 +26,23 @@
 
 using namespace weft;
 
+namespace {
+
+// A device with small workgroups, and few of them.
+Target group_target(fuzz::Choices& choices) {
+  Target target{.name = "groups"};
+  target.groups.threads = 64;
+  target.groups.most_threads = {64, 64, 64};
+  target.groups.most_groups = {int64_t(choices.below(40)) + 1, 7, 3};
+  target.groups.together = choices.below(4) + 1;
+  target.vector_arithmetic = false;
+  target.narrow_indices = choices.one_in(2);
+  target.limits.sequences = false;
+  return target;
+}
+
+}  // namespace
+
 void fuzz_one(weft::fuzz::Choices& choices) {
   Arena arena;
   const bool is_exact = choices.one_in(2);  // these have symbolic sizes, too
@@ -34,18 +53,24 @@ void fuzz_one(weft::fuzz::Choices& choices) {
   std::vector<Array> got;
   std::string text;
   try {
-    const Schedule schedule = make_schedule(sink);
+    const bool has_groups = choices.one_in(2);
+    const Target target = has_groups ? group_target(choices) : Target{.name = "test"};
+    const Schedule schedule = make_schedule(sink, {.limits = target.limits});
     got = test::run_schedule(schedule, buffers, [&](UOp ast) {
       text += "\n" + print(ast);
       const bool may_cut = is_exact || fuzz::is_exact_in_any_order(ast);
-      const OptList opts = fuzz::random_opts(
-          ast, choices, may_cut ? fuzz::Reductions::kCut : fuzz::Reductions::kLeft);
+      const auto reductions = may_cut ? fuzz::Reductions::kCut : fuzz::Reductions::kLeft;
+      const bool is_chosen = has_groups && may_cut && choices.one_in(3);
+      const OptList opts = is_chosen
+                               ? choose_opts(gate_loads(ast), target)
+                               : fuzz::random_opts(ast, choices, reductions,
+                                                   {.threads = int64_t(target.groups.threads)});
       text += "\n" + print(opts) + "\n";
       Trace trace;
       UOp linear;
       std::exception_ptr fault;
       try {
-        linear = lower(ast, Target{.name = "test"}, opts, &trace);
+        linear = lower(ast, target, opts, &trace);
       } catch (...) {
         fault = std::current_exception();
       }

@@ -31,6 +31,7 @@ inline bool is_exact_in_any_order(UOp ast) {
 struct OptLimits {
   int64_t copies = 1 << 20;  // the product of all copies and lanes that a loop's body is made into
   bool any_lanes = true;     // C has vectors of a power of two only
+  int64_t threads = 0;       // of a workgroup; 0: there are none
 };
 
 enum class Reductions : bool { kLeft, kCut };  // whether reductions may be summed in another order
@@ -40,15 +41,16 @@ inline OptList random_opts(UOp ast, Choices& choices, Reductions reductions,
   constexpr std::array amounts = {1, 2, 3, 4, 5, 7, 8, 16};
   OptList opts;
   UOp at = mark_parallel_loops(gate_loads(ast));
-  int64_t copies = 1;
+  int64_t copies = 1, threads = 1, local_loops = 0;
   for (size_t tries = choices.below(8); tries > 0; tries--) {
-    const auto kind = OptKind(choices.below(8));
+    const auto kind = OptKind(choices.below(limits.threads > 0 ? 11 : 8));
+    if (kind == OptKind::kThread && limits.threads > 0) continue;
     const auto axis = int64_t(choices.below(6));
     const Opt opt{
         kind, axis,
         choices.one_in(5) ? int64_t(choices.below(6)) : amounts[choices.below(amounts.size())]};
     if (!why_not(at, opt).empty()) continue;
-    if (kind != OptKind::kStage && reductions == Reductions::kLeft &&
+    if (kind != OptKind::kStage && kind != OptKind::kShare && reductions == Reductions::kLeft &&
         range_by_id(at, opt.axis).axis() == AxisType::kReduce) {
       continue;
     }
@@ -60,6 +62,11 @@ inline OptList random_opts(UOp ast, Choices& choices, Reductions reductions,
                            kind == OptKind::kUnroll || kind == OptKind::kGroup;
     if (is_copied && copies * opt.amount > limits.copies) continue;
     if (is_copied) copies *= opt.amount;
+    if (kind == OptKind::kLocal) {
+      if (threads * opt.amount > limits.threads || local_loops == 3) continue;
+      threads *= opt.amount;
+      local_loops++;
+    }
     opts.push_back(opt);
     at = apply_opt(at, opt);
     verify(at, Stage::kKernel);

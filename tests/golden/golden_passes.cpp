@@ -14,9 +14,12 @@
 #include <gtest/gtest.h>
 
 #include "codegen/decompose.h"
+#include "codegen/devectorize.h"
 #include "codegen/expand.h"
 #include "codegen/gate_loads.h"
+#include "codegen/gpudims.h"
 #include "codegen/index_width.h"
+#include "codegen/insert_barriers.h"
 #include "codegen/linearize.h"
 #include "codegen/opt/opt.h"
 #include "codegen/reduce_to_registers.h"
@@ -93,6 +96,17 @@ const Target& target() {
   return kTarget;
 }
 
+// For those that ask for workgroups.
+const Target& group_target() {
+  static const Target kTarget = [] {
+    Target out{.name = "groups"};
+    out.groups.threads = 64;
+    out.vector_arithmetic = false;
+    return out;
+  }();
+  return kTarget;
+}
+
 std::string rewritten(UOp n, const RuleSet& rules) { return print(graph_rewrite(n, rules)); }
 
 const std::map<std::string, PassFunction>& passes() {
@@ -125,6 +139,18 @@ const std::map<std::string, PassFunction>& passes() {
          return print(checked(widen_loads(vectorize(simplify(expand(n))), target()), kernel));
        }},
       {"split_reductions", [](UOp n) { return print(split_reductions(n, 2)); }},
+      {"gpudims",
+       [](UOp n) {
+         return print(checked(
+             simplify(gpudims(reduce_to_registers(expand(n), group_target()), group_target())),
+             kernel));
+       }},
+      {"devectorize",
+       [](UOp n) {
+         return print(checked(devectorize(vectorize(simplify(expand(n))), group_target()), kernel));
+       }},
+      {"insert_barriers",
+       [](UOp n) { return print(checked(insert_barriers(n, group_target()), Stage::kProgram)); }},
       {"index_width", [](UOp n) { return print(checked(index_width(n), kernel)); }},
       {"decompose", [](UOp n) { return print(checked(decompose(n, target()), kernel)); }},
       {"linearize", [](UOp n) { return print(checked(linearize(n), Stage::kProgram)); }},
@@ -132,6 +158,7 @@ const std::map<std::string, PassFunction>& passes() {
       {"render_llvm", [](UOp n) { return render_llvm(n, "kernel"); }},
       {"render_opencl", [](UOp n) { return render_opencl(n, "kernel"); }},
       {"render_wgsl", [](UOp n) { return render_wgsl(n, "kernel"); }},
+      {"render_cuda", [](UOp n) { return render_cuda(n, "kernel"); }},
       {"apply_opts", [](UOp n) { return print(n); }},  // after its optimisations
       {"schedule", [](UOp n) { return test::describe(make_schedule(n)); }},
   };

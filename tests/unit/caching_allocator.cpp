@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <random>
 #include <string>
 #include <thread>
@@ -77,6 +78,45 @@ TEST(CachingAllocator, says_what_is_in_use_when_there_is_no_more) {
   void* most = allocator.allocate(size_t(7 * kMiB));
   EXPECT_EQ(allocator.kept_bytes(), 0);
   allocator.free(most, size_t(7 * kMiB));
+}
+
+// Counts what it has given away, and has `most` blocks.
+class CountingSource : public MemorySource {
+ public:
+  explicit CountingSource(int most) : most_(most) {}
+  void* allocate(size_t bytes) override {
+    if (given_ == most_) return nullptr;
+    given_++;
+    return ::operator new(bytes);
+  }
+  void free(void* memory, size_t) noexcept override {
+    given_--;
+    ::operator delete(memory);
+  }
+  std::string state() const override { return "; the rest is silence"; }
+  int given() const { return given_; }
+
+ private:
+  int most_, given_ = 0;
+};
+
+TEST(CachingAllocator, takes_memory_of_any_source_and_gives_all_of_it_back) {
+  CountingSource source(2);
+  {
+    CachingAllocator allocator("test", 1024 * kMiB, 1024 * kMiB, source);
+    void* a = allocator.allocate(100);
+    void* b = allocator.allocate(5000);
+    EXPECT_EQ(test::thrown<DeviceError>([&] { allocator.allocate(9); }),
+              "[test] there is no memory for 9 bytes: 5248 of 1073741824 are in use; the rest is "
+              "silence");
+    allocator.free(a, 100);
+    EXPECT_EQ(source.given(), 2);  // kept,
+    void* c = allocator.allocate(9);
+    EXPECT_EQ(source.given(), 2);  // and given back for another size
+    allocator.free(b, 5000);
+    allocator.free(c, 9);
+  }
+  EXPECT_EQ(source.given(), 0);
 }
 
 TEST(CachingAllocator, serves_threads) {

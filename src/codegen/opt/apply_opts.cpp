@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "codegen/opt/loops.h"
 #include "codegen/opt/opt.h"
+#include "codegen/opt/share_loads.h"
 #include "codegen/opt/split_range.h"
 #include "codegen/opt/stage_loads.h"
 #include "ir/arena.h"
@@ -23,6 +24,8 @@
 
 namespace weft {
 namespace {
+
+constexpr int64_t kMostCopies = 256, kMostThreads = 1024;
 
 bool is_cut_into_loops(AxisType axis) {
   return axis == AxisType::kLoop || axis == AxisType::kGlobal || axis == AxisType::kReduce;
@@ -89,6 +92,13 @@ std::string why_not_stage(UOp sink, const Opt& opt) {
   }
   if (range.axis() == AxisType::kLane || range.axis() == AxisType::kUpcast)
     return "the range is no loop";
+  if (opt.kind == OptKind::kShare) {
+    return loads_to_share(sink, opt.axis, range).empty()
+               ? "no read of it in this loop is in loops of constant size, threads of a group "
+                 "among "
+                 "them, and in no reduction over threads"
+               : "";
+  }
   return loads_to_stage(sink, opt.axis, range).empty()
              ? "no read of it is in loops of constant size inside of this one alone: not in lanes "
                "or copies outside of it, which would share the memory"
@@ -98,7 +108,7 @@ std::string why_not_stage(UOp sink, const Opt& opt) {
 }  // namespace
 
 std::string why_not(UOp sink, const Opt& opt) {
-  if (opt.kind == OptKind::kStage) return why_not_stage(sink, opt);
+  if (opt.kind == OptKind::kStage || opt.kind == OptKind::kShare) return why_not_stage(sink, opt);
   const UOp range = range_by_id(sink, opt.axis);
   if (!range) return fmt::format("there is no loop {}", opt.axis);
   if (!is_cut_into_loops(range.axis()))
@@ -109,12 +119,15 @@ std::string why_not(UOp sink, const Opt& opt) {
   if (opt.kind == OptKind::kThread)
     return is_free ? why_not_thread(sink, range, opt.amount) : "it is a reduction";
   if (opt.amount < 1) return "the amount is not positive";
+  if (opt.kind == OptKind::kSerial) return is_free ? "" : "it is a reduction";
   if (opt.kind == OptKind::kPad) return "";
   if (opt.amount > bounds(range.src(0)).hi) return "the loop is shorter than that";
   const bool needs_reduce = opt.kind == OptKind::kUnroll || opt.kind == OptKind::kGroup;
   if (needs_reduce && !is_reduce) return "it is no reduction";
   if (opt.kind == OptKind::kUpcast && !is_free) return "it is a reduction";
-  if (opt.amount > 256 && opt.kind != OptKind::kTile) return "the amount is larger than 256";
+  const int64_t most = opt.kind == OptKind::kLocal ? kMostThreads : kMostCopies;
+  if (opt.amount > most && opt.kind != OptKind::kTile)
+    return fmt::format("the amount is larger than {}", most);
   if (opt.kind != OptKind::kTile && fills_local_memory(sink, range))
     return "local memory is filled in it";
   if (opt.kind == OptKind::kVector && !std::has_single_bit(uint64_t(opt.amount)))
@@ -137,6 +150,9 @@ UOp apply_opt(UOp sink, const Opt& opt) {
   if (opt.kind == OptKind::kStage) {
     return stage_loads(sink, opt.axis, range_by_id(sink, opt.amount));
   }
+  if (opt.kind == OptKind::kShare) {
+    return share_loads(sink, opt.axis, range_by_id(sink, opt.amount));
+  }
   const UOp range = range_by_id(sink, opt.axis);
   const int64_t id = free_range_id(sink);
   switch (opt.kind) {
@@ -147,6 +163,9 @@ UOp apply_opt(UOp sink, const Opt& opt) {
     case OptKind::kGroup: return split_range(sink, range, {opt.amount, AxisType::kGroupReduce, id});
     case OptKind::kThread: return make_thread_range(sink, range, opt.amount, id);
     case OptKind::kPad: return pad_range(sink, range, opt.amount);
+    case OptKind::kLocal: return split_range(sink, range, {opt.amount, AxisType::kLocal, id});
+    case OptKind::kSerial: return make_serial_range(sink, range);
+    case OptKind::kShare:
     case OptKind::kStage: break;
   }
   return sink;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/opt/choose_group_opts.h"
 #include "codegen/opt/loops.h"
 #include "codegen/opt/opt.h"
 #include "codegen/target.h"
@@ -347,6 +348,8 @@ class Chooser {
 
 }  // namespace
 
-OptList choose_opts(UOp sink, const Target& target) { return Chooser(sink, target).run(); }
+OptList choose_opts(UOp sink, const Target& target) {
+  return target.groups.threads > 0 ? choose_group_opts(sink, target) : Chooser(sink, target).run();
+}
 
 }  // namespace weft

@@ -17,8 +17,9 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 8> kNames = {"TILE",  "UPCAST", "VECTOR", "UNROLL",
-                                                    "GROUP", "THREAD", "STAGE",  "PAD"};
+constexpr std::array<std::string_view, 11> kNames = {"TILE",  "UPCAST", "VECTOR", "UNROLL",
+                                                     "GROUP", "THREAD", "STAGE",  "PAD",
+                                                     "LOCAL", "SERIAL", "SHARE"};
 
 class Reader {
  public:
@@ -44,7 +45,7 @@ class Reader {
       const int64_t axis = number(',');
       return {OptKind(kind), axis, number(')')};
     }
-    fail("one of TILE, UPCAST, VECTOR, UNROLL, GROUP, THREAD, STAGE, PAD");
+    fail("one of TILE, UPCAST, VECTOR, UNROLL, GROUP, THREAD, STAGE, PAD, LOCAL, SERIAL, SHARE");
   }
   int64_t number(char end) {
     skip();

@@ -22,12 +22,17 @@ enum class OptKind : uint8_t {
   kStage,   // STAGE(argument, axis): reads of an argument go through local memory, filled in the
             // loop
   kPad,     // PAD(axis, n): the loop is made longer, to a multiple of n, with gates
+  kLocal,   // LOCAL(axis, n): n places go to the threads of a workgroup; those of a reduction meet
+           // in local memory
+  kSerial,  // SERIAL(axis, 1): every thread of a workgroup goes through the loop by itself
+  kShare,   // SHARE(argument, axis): reads of an argument go through memory that a workgroup shares
+            // and fills together, in the loop
 };
 
 struct Opt {
   OptKind kind;
-  int64_t axis;    // the id of a RANGE; of STAGE, the number of a DEFINE_GLOBAL
-  int64_t amount;  // of STAGE, the id of a RANGE
+  int64_t axis;    // the id of a RANGE; of STAGE and SHARE, the number of a DEFINE_GLOBAL
+  int64_t amount;  // of STAGE and SHARE, the id of a RANGE
 
   bool operator==(const Opt&) const = default;
 };

@@ -113,6 +113,12 @@ UOp make_thread_range(UOp sink, UOp range, int64_t amount, int64_t inner_id) {
   });
 }
 
+UOp make_serial_range(UOp sink, UOp range) {
+  const std::pair<UOp, UOp> pair{
+      range, range_of_size(sink.arena(), range.src(0), range.range_id(), AxisType::kLoop)};
+  return substitute(sink, {&pair, 1});
+}
+
 UOp pad_range(UOp sink, UOp range, int64_t amount) {
   Arena& arena = sink.arena();
   const UOp size = range.src(0);

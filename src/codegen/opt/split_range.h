@@ -24,6 +24,9 @@ UOp split_range(UOp sink, UOp range, const Split& split);
 // makes it the thread loop itself.
 UOp make_thread_range(UOp sink, UOp range, int64_t amount, int64_t inner_id);
 
+// The range as a loop that is not given out to anybody.
+UOp make_serial_range(UOp sink, UOp range);
+
 // The range with a size that is a multiple of `amount`. Writes and what is reduced are gated.
 UOp pad_range(UOp sink, UOp range, int64_t amount);
 

@@ -214,11 +214,21 @@ class CpuDevice : public Device {
   std::string description() const override {
     const Toolchain used =
         fixed_.value_or(is_installed(Toolchain::kLlvm) ? Toolchain::kLlvm : Toolchain::kC);
-    if (!is_installed(used)) return "no compiler is installed";
+    if (!is_installed(used)) return {};
     const Target& target = target_of(used);
     return fmt::format("kernels by {}, {} cores, vectors of {} bytes, OpenMP runtime {}",
                        used == Toolchain::kLlvm ? llvm_identity() : c_compiler_identity(),
                        target.cores, target.vector_bytes, openmp_runtime());
+  }
+  std::string missing() const override {
+    if (fixed_ ? is_installed(*fixed_)
+               : is_installed(Toolchain::kLlvm) || is_installed(Toolchain::kC)) {
+      return {};
+    }
+    return fixed_ == Toolchain::kC      ? "there is no C compiler; install gcc or clang"
+           : fixed_ == Toolchain::kLlvm ? "there is no LLVM 16 or newer; install libllvm19"
+                                        : "there is neither LLVM 16 or newer nor a C compiler; "
+                                          "install libllvm19, gcc or clang";
   }
   std::shared_ptr<Program> compile(UOp ast, std::string_view name) override {
     const Toolchain chain = toolchain();

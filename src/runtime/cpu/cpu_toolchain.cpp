@@ -4,11 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -26,6 +24,7 @@
 #include "runtime/cpu/object_code.h"
 #include "runtime/debug.h"
 #include "runtime/kernel_cache.h"
+#include "runtime/loaded_table.h"
 
 namespace weft {
 namespace {
@@ -47,41 +46,8 @@ class LoadedObject : public LoadedKernel {
   ObjectCode code_;
 };
 
-// Code by key, as long as someone holds it.
-class Table {
- public:
-  std::shared_ptr<const LoadedKernel> find(const Hash128& key) {
-    const std::lock_guard lock(mutex_);
-    const auto at = kernels_.find(key);
-    return at == kernels_.end() ? nullptr : at->second.lock();
-  }
-
-  // That of another thread, if it came first.
-  std::shared_ptr<const LoadedKernel> add(const Hash128& key,
-                                          std::shared_ptr<const LoadedKernel> kernel) {
-    const std::lock_guard lock(mutex_);
-    if (kernels_.size() >= most_entries_) {
-      std::erase_if(kernels_, [](const auto& entry) { return entry.second.expired(); });
-      most_entries_ = 2 * kernels_.size() + 64;
-    }
-    std::weak_ptr<const LoadedKernel>& entry = kernels_[key];
-    if (std::shared_ptr<const LoadedKernel> first = entry.lock()) return first;
-    entry = kernel;
-    return kernel;
-  }
-
- private:
-  struct KeyHash {
-    size_t operator()(const Hash128& h) const { return size_t(h.low); }
-  };
-
-  std::mutex mutex_;
-  std::unordered_map<Hash128, std::weak_ptr<const LoadedKernel>, KeyHash> kernels_;
-  size_t most_entries_ = 64;
-};
-
-Table& table() {
-  static auto& instance = *new Table;
+LoadedTable<const LoadedKernel>& table() {
+  static auto& instance = *new LoadedTable<const LoadedKernel>;
   return instance;
 }
 

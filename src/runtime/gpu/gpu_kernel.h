@@ -36,6 +36,7 @@ class Launch {
   Launch(UOp linear, UOp ast);
 
   LaunchSize size(std::span<const int64_t> variables) const;
+  std::array<int64_t, 3> threads() const { return constant_.threads; }  // of one group
   // The arguments of the kernel whose pointers the function takes, in order: a kernel need not read
   // all that it is given.
   std::span<const uint32_t> globals() const { return globals_; }

@@ -5,10 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -76,50 +76,55 @@ class WebGpuProgram : public Program {
 
 class WebGpuDevice : public Device {
  public:
-  WebGpuDevice() : Device("WEBGPU"), target_(wgsl_target()) {}
+  WebGpuDevice() : Device("WEBGPU"), target_(wgsl_target(queue_.floats())) {}
 
   DTypeSet missing_dtypes() const override { return set_of(Scalar::kFloat64); }
   const KernelLimits& limits() const override { return target_.limits; }
 
-  void* allocate(size_t bytes) override { return queue().allocate(bytes); }
-  void free(void* memory, size_t) noexcept override {
-    if (queue_) queue_->free(static_cast<Memory*>(memory));
-  }
+  void* allocate(size_t bytes) override { return queue_.allocate(bytes); }
+  void free(void* memory, size_t) noexcept override { queue_.free(static_cast<Memory*>(memory)); }
   void copy_in(void* to, std::span<const std::byte> from) override {
-    queue().write(*static_cast<Memory*>(to), from);
+    queue_.write(*static_cast<Memory*>(to), from);
   }
   void copy_out(std::span<std::byte> to, const void* from) override {
-    queue().read(to, *static_cast<const Memory*>(from));
+    queue_.read(to, *static_cast<const Memory*>(from));
   }
-  void synchronize() override { queue().synchronize(); }
-  void start() override { queue(); }
-  std::string description() const override { return queue_ ? queue_->description() : ""; }
+  void synchronize() override { queue_.synchronize(); }
+  std::string description() const override { return queue_.description(); }
 
   std::shared_ptr<Program> compile(UOp ast, std::string_view name) override {
-    WebGpuQueue& on = queue();
-    return std::make_shared<WebGpuProgram>(on, ast, name, target_);
+    return std::make_shared<WebGpuProgram>(queue_, ast, name, target_);
   }
 
  private:
-  // Opened by the first who needs it; when that fails, the next one tries again.
-  WebGpuQueue& queue() {
-    std::call_once(opened_, [&] {
-      queue_ = std::make_unique<WebGpuQueue>();
-      target_ = wgsl_target(queue_->floats());
-    });
-    return *queue_;
-  }
-
-  std::once_flag opened_;
-  std::unique_ptr<WebGpuQueue> queue_;
-  Target target_;
+  WebGpuQueue queue_;
+  const Target target_;
 };
+
+struct Opened {
+  std::unique_ptr<WebGpuDevice> device;
+  std::string missing;
+};
+
+const Opened& opened() {
+  static const Opened& instance = *[] {
+    auto* made = new Opened;
+    try {
+      made->device = std::make_unique<WebGpuDevice>();
+    } catch (const Error& error) {
+      made->missing = error.what();
+    }
+    return made;
+  }();
+  return instance;
+}
 
 }  // namespace
 
-Device& webgpu_device() {
-  static auto* device = new WebGpuDevice;
-  return *device;
+std::vector<Device*> webgpu_devices() {
+  return opened().device ? std::vector<Device*>{opened().device.get()} : std::vector<Device*>();
 }
+
+std::string webgpu_missing() { return opened().missing; }
 
 }  // namespace weft

@@ -112,7 +112,7 @@ void WebGpuQueue::open_adapter() {
   std::ranges::stable_sort(adapters, {}, [&](wgpu::Adapter a) { return rank_of(info_of(a).type); });
   if (adapters.empty()) {
     throw DeviceError(
-        "[WEBGPU] there is no graphics driver that wgpu can use; install one for Vulkan (apt "
+        "there is no graphics driver that wgpu can use; install one for Vulkan (apt "
         "install mesa-vulkan-drivers has one in software)");
   }
   const wgpu::Adapter adapter = adapters[0];
@@ -138,7 +138,7 @@ void WebGpuQueue::open_adapter() {
   const std::string name = info.device.string();
   for (wgpu::Adapter a : adapters) wgpu_.adapter_release(a);
   if (device_ == nullptr) {
-    throw DeviceError(fmt::format("[WEBGPU] cannot open {}: {}", name, answer.text));
+    throw DeviceError(fmt::format("cannot open {}: {}", name, answer.text));
   }
   description_ = fmt::format(
       "{}, {}, buffers of at most {} MiB, {}", name, info.description.string(),

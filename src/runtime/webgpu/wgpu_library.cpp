@@ -47,7 +47,7 @@ struct Library {
   Library() {
     const std::vector<std::string> files = candidates();
     if (files.empty()) {
-      error = fmt::format("[WEBGPU] there is no wgpu-native here; {}", kInstall);
+      error = fmt::format("there is no wgpu-native here; {}", kInstall);
       return;
     }
     for (const std::string& file : files) {
@@ -58,7 +58,7 @@ struct Library {
   bool load(const std::string& file) {
     const DynamicLibrary library = DynamicLibrary::open(file);
     if (!library) {
-      error = fmt::format("[WEBGPU] {}; {}", DynamicLibrary::last_error(), kInstall);
+      error = fmt::format("{}; {}", DynamicLibrary::last_error(), kInstall);
       return false;
     }
     auto* get_version = library.function<uint32_t()>("wgpuGetVersion");
@@ -67,7 +67,7 @@ struct Library {
                                            version >> 8 & 255, version & 255);
     if (version >> 24 != wgpu::kVersion || !functions.load(library)) {
       error =
-          fmt::format("[WEBGPU] {} is wgpu-native {}, whose interface is another one than {}'s; {}",
+          fmt::format("{} is wgpu-native {}, whose interface is another one than {}'s; {}",
                       file, number, wgpu::kVersion, kInstall);
       return false;
     }

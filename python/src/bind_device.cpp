@@ -1,0 +1,29 @@
+// The devices of the process.
+#include <string>
+#include <string_view>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include "core.h"
+#include "weft/device.h"
+
+namespace weft::python {
+
+void bind_device(nb::module_& m) {
+  m.def("device_list", [] {
+    nb::list out;
+    for (const DeviceEntry& entry : device_list()) {
+      out.append(nb::make_tuple(text(entry.name), text(entry.description), text(entry.missing)));
+    }
+    return out;
+  });
+  m.def("default_device", &default_device);
+  m.def("set_default_device", &set_default_device, nb::arg("name"));
+  m.def(
+      "synchronize", [](std::string_view name) { synchronize(name); }, nb::arg("name"),
+      nb::call_guard<nb::gil_scoped_release>());
+}
+
+}  // namespace weft::python

@@ -1,0 +1,400 @@
+// The shape of the kernel decides; each step is tried on the kernel as the steps before left it.
+#include "codegen/opt/choose_group_opts.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "codegen/opt/loops.h"
+#include "codegen/opt/opt.h"
+#include "codegen/target.h"
+#include "ir/arena.h"
+#include "ir/bounds.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/place.h"
+#include "ir/scope.h"
+#include "ir/walk.h"
+
+namespace weft {
+namespace {
+
+constexpr int64_t kThreads = 256;       // of a group, if there is enough to do
+constexpr int64_t kUnroll = 4;          // reads of a reduction that are under way together
+constexpr int64_t kTransposed = 32;     // of a transposition's tile, on each axis,
+constexpr int64_t kTransposedRows = 8;  // and threads of a group on the other one
+constexpr int64_t kDepth = 16;          // of a contraction's tile, along the sum
+constexpr int64_t kRegisterRows = 8;    // of the tile of a thread
+
+struct Contraction {
+  UOp rows, columns, sum;
+  int64_t left, right;  // arguments
+};
+
+class GroupChooser {
+ public:
+  GroupChooser(UOp sink, const Target& target) : sink_(mark_parallel_loops(sink)), target_(target) {
+    look();
+  }
+
+  OptList run() {
+    const bool has_local = target_.groups.local_bytes > 0;
+    if (parallel_.empty() && reductions_.empty()) return {};
+    if (const auto c = has_local ? find_contraction() : std::nullopt; c && tile_contraction(*c)) {
+      return opts_;
+    }
+    if (!reductions_.empty()) {
+      reduce();
+    } else if (const UOp along = in_order(parallel_); !along || !transpose(along)) {
+      if (along) give_out(along.range_id());
+    }
+    if (opts_.empty() && !parallel_.empty()) give_out(parallel_.back().range_id());
+    return opts_;
+  }
+
+ private:
+  // ---- the kernel as it is
+
+  void look() {
+    order_ = toposort(sink_);
+    accesses_.clear();
+    parallel_.clear();
+    reductions_.clear();
+    for (UOp n : order_) {
+      if (n.is(Op::LOAD) || (n.is(Op::STORE) && !is_register(n.src(0)))) accesses_.push_back(n);
+    }
+    for (UOp effect : sink_.srcs()) {
+      if (!effect.is(Op::END)) continue;
+      for (UOp r : effect.srcs().subspan(1)) {
+        const bool is_new = std::ranges::find(parallel_, r) == parallel_.end();
+        if (r.axis() == AxisType::kGlobal && is_new) parallel_.push_back(r);
+      }
+    }
+    for (UOp n : order_) {
+      if (n.is(Op::RANGE) && n.axis() == AxisType::kReduce) reductions_.push_back(n);
+    }
+  }
+
+  bool attempt(OptKind kind, int64_t axis, int64_t amount) {
+    const Opt opt{kind, axis, amount};
+    if (!why_not(sink_, opt).empty()) return false;
+    sink_ = apply_opt(sink_, opt);
+    opts_.push_back(opt);
+    look();
+    return true;
+  }
+
+  UOp range(int64_t id) const { return range_by_id(sink_, id); }
+
+  static int64_t places(UOp range) { return bounds(range.src(0)).hi; }
+  static int64_t places_of(const std::vector<UOp>& ranges) {
+    double out = 1;
+    for (UOp r : ranges) out *= double(places(r));
+    return int64_t(std::min(out, 1e18));
+  }
+  int64_t places(int64_t id) const { return range(id) ? places(range(id)) : 1; }
+
+  // Accesses in order along the range, less those that are not.
+  double order_along(UOp r) const {
+    double score = 0;
+    for (UOp n : accesses_) {
+      if (!is_in_scope(r, n)) continue;
+      const std::optional<int64_t> step = step_of(n, r);
+      if (step == 0) continue;
+      double times = 1;
+      for (UOp around : ranges_of(n)) times *= double(places(around));
+      score += times * (step == 1 ? 2 + int(n.is(Op::STORE)) : step == -1 ? 1 : -1);
+    }
+    return score;
+  }
+  UOp in_order(const std::vector<UOp>& ranges) const {
+    UOp best;
+    double most = 0;
+    for (UOp r : ranges) {
+      const double score = order_along(r);
+      if (score > most || (best && score == most && places(r) > places(best)))
+        best = r, most = score;
+    }
+    return best;
+  }
+
+  // Elements of the widest dtype that are one access; 1 where the loop cannot be cut in them.
+  int64_t lanes_along(UOp r) const {
+    int64_t widest = 1;
+    bool is_any = false;
+    for (UOp n : accesses_) {
+      if (!is_in_scope(r, n)) continue;
+      const DType type = n.is(Op::STORE) ? n.src(1).dtype() : n.dtype();
+      widest = std::max<int64_t>(widest, type.item_bytes());
+      is_any = is_any || step_of(n, r) == 1;
+    }
+    int64_t lanes = is_any ? int64_t(target_.memory_vector_bytes) / widest : 1;
+    const UOp size = r.src(0);
+    while (lanes > 1 && (!size.is_const() || size.const_int() % lanes != 0)) lanes /= 2;
+    return std::max<int64_t>(lanes, 1);
+  }
+
+  // n places of the loop to the threads of a group, with gates where they are not a multiple.
+  bool give_threads(int64_t id, int64_t n) {
+    const UOp r = range(id);
+    if (!r || n < 2) return false;
+    const UOp size = r.src(0);
+    if (!size.is_const() || size.const_int() % n != 0) {
+      if (!attempt(OptKind::kPad, id, n)) return false;
+    }
+    return attempt(OptKind::kLocal, id, n);
+  }
+
+  // The least power of two that is at least n.
+  static int64_t power_above(int64_t n) {
+    return int64_t(std::bit_ceil(uint64_t(std::max<int64_t>(n, 1))));
+  }
+
+  // ---- elementwise
+
+  // Threads along a loop, and, where it is short, along others.
+  void give_out(int64_t id, int64_t most_lanes = 16) {
+    const int64_t most = std::min<int64_t>(kThreads, int64_t(target_.groups.threads));
+    const int64_t lanes = std::min(lanes_along(range(id)), most_lanes);
+    if (lanes > 1 && order_along(range(id)) > 0) attempt(OptKind::kVector, id, lanes);
+    const int64_t along = std::min(most, power_above(places(id)));
+    int64_t left = most / along, dimensions = 1;
+    for (size_t k = parallel_.size(); k-- > 0 && left > 1 && dimensions < 3;) {
+      const int64_t other = parallel_[k].range_id();
+      if (other == id || places(other) < 2) continue;
+      const int64_t here = std::min(left, power_above(places(other)));
+      if (give_threads(other, here)) left /= here, dimensions++;
+      k = std::min(k, parallel_.size());
+    }
+    give_threads(id, along);
+  }
+
+  // ---- transpositions
+
+  bool transpose(UOp along) {
+    if (target_.groups.local_bytes == 0 || sink_.src_count() != 1) return false;
+    for (UOp n : accesses_) {
+      if (!n.is(Op::LOAD) || step_of(n, along) == 1 || step_of(n, along) == 0) continue;
+      for (UOp other : parallel_) {
+        if (other == along || step_of(n, other) != 1) continue;
+        if (places(other) < kTransposed || places(along) < kTransposed) continue;
+        if (!along.src(0).is_const() || !other.src(0).is_const()) continue;
+        return transpose(n, along.range_id(), other.range_id());
+      }
+    }
+    return false;
+  }
+
+  bool transpose(UOp read, int64_t along, int64_t other) {
+    const int64_t argument = place_of(read.src(0)).base.number();
+    if (places(other) % kTransposed != 0) attempt(OptKind::kPad, other, kTransposed);
+    if (places(along) % kTransposed != 0) attempt(OptKind::kPad, along, kTransposed);
+    attempt(OptKind::kLocal, other, kTransposedRows);
+    attempt(OptKind::kUpcast, other, kTransposed / kTransposedRows);
+    attempt(OptKind::kLocal, along, kTransposed);
+    for (UOp r : {range(other), range(along)}) {
+      if (r) return attempt(OptKind::kShare, argument, r.range_id()) || true;
+    }
+    return true;
+  }
+
+  // ---- reductions
+
+  // Loops that no reduction stands in: what they do comes after it.
+  std::vector<int64_t> loops_behind() const {
+    std::vector<int64_t> out;
+    for (UOp r : parallel_) {
+      const bool has_reduction = std::ranges::any_of(
+          order_, [&](UOp n) { return n.is(Op::REDUCE) && !is_in_scope(r, n); });
+      if (has_reduction) out.push_back(r.range_id());
+    }
+    return out;
+  }
+
+  void reduce() {
+    const std::vector<int64_t> behind = loops_behind();
+    std::vector<UOp> outer;
+    for (UOp r : parallel_) {
+      if (std::ranges::find(behind, r.range_id()) == behind.end()) outer.push_back(r);
+    }
+    const UOp along = in_order(reductions_), across = in_order(outer);
+    const int64_t results = places_of(outer);
+    const int64_t enough = int64_t(target_.groups.together) * kThreads;
+    const bool is_in_order = along && (!across || order_along(along) >= order_along(across));
+    const UOp longest = std::ranges::max(reductions_, {}, [](UOp r) { return places(r); });
+    const UOp shared = is_in_order ? along : results < enough / 4 ? longest : UOp();
+    const bool by_group = shared && target_.groups.local_bytes > 0 && places(shared) >= 16;
+    if (by_group) {
+      reduce_by_groups(shared, outer, behind);
+    } else {
+      for (const int64_t id : behind) attempt(OptKind::kSerial, id, 1);
+      std::vector<int64_t> sums;
+      for (UOp r : reductions_) sums.push_back(r.range_id());
+      const UOp along_results = across ? range(across.range_id()) : UOp();
+      if (along_results) {
+        give_out(along_results.range_id(), results >= 4 * enough ? 16 : 1);
+      } else if (!outer.empty()) {
+        give_out(outer.back().range_id(), 1);
+      }
+      for (const int64_t id : sums) unroll(id);
+    }
+  }
+
+  void unroll(int64_t id) {
+    const UOp r = range(id);
+    if (r && places(r) >= 2 * kUnroll) attempt(OptKind::kUnroll, id, kUnroll);
+  }
+
+  // A loop of this size of each reduction, none of which stands in another.
+  std::vector<int64_t> alike(int64_t size) const {
+    std::vector<UOp> out;
+    for (UOp n : order_) {
+      if (!n.is(Op::REDUCE)) continue;
+      UOp best;
+      for (UOp r : n.srcs().subspan(1)) {
+        if (r.axis() != AxisType::kReduce || places(r) != size) continue;
+        if (!best || order_along(r) > order_along(best)) best = r;
+      }
+      const bool is_new = std::ranges::none_of(
+          out, [&](UOp r) { return r == best || is_in_scope(r, n) || holds(best, r); });
+      if (best && is_new) out.push_back(best);
+    }
+    std::vector<int64_t> ids;
+    for (UOp r : out) ids.push_back(r.range_id());
+    return ids;
+  }
+
+  // Whether what closes the inner range stands in the outer one.
+  bool holds(UOp outer, UOp inner) const {
+    return std::ranges::any_of(order_, [&](UOp n) {
+      return n.is(Op::REDUCE) && outer && is_in_scope(outer, n.src(0)) && is_in_scope(outer, n) &&
+             std::ranges::find(n.srcs(), inner) != n.srcs().end();
+    });
+  }
+
+  // All reductions as long as this one, and what is done after them, by the same threads.
+  void reduce_by_groups(UOp along, const std::vector<UOp>& outer,
+                        const std::vector<int64_t>& behind) {
+    const int64_t size = places(along), lanes = lanes_along(along);
+    const int64_t most = std::min<int64_t>(kThreads, int64_t(target_.groups.threads));
+    const int64_t threads = std::min(most, power_above((size + lanes - 1) / lanes));
+    if (threads < most && !outer.empty()) {
+      const UOp row = std::ranges::max(outer, {}, [](UOp r) { return places(r); });
+      give_threads(row.range_id(), std::min(most / threads, power_above(places(row)) / 2));
+    }
+    for (const int64_t id : alike(size)) {
+      const int64_t here = std::min(lanes, lanes_along(range(id)));
+      if (here > 1 && order_along(range(id)) > 0) attempt(OptKind::kVector, id, here);
+      give_threads(id, threads);
+      unroll(id);
+    }
+    std::vector<UOp> after;
+    for (const int64_t id : behind) after.push_back(range(id));
+    const UOp fastest = in_order(after);
+    for (const int64_t id : behind) {  // threads along one of them
+      const UOp r = range(id);
+      const bool is_wide = (behind.size() == 1 || r == fastest) && places(r) >= threads;
+      const int64_t here = std::min(lanes, lanes_along(r));
+      if (is_wide && here > 1 && order_along(r) > 0) attempt(OptKind::kVector, id, here);
+      if (is_wide) give_threads(id, threads);
+      attempt(OptKind::kSerial, id, 1);
+    }
+  }
+
+  // ---- contractions
+
+  static UOp only_load(UOp factor) {
+    UOp found;
+    for (UOp n : toposort(factor)) {
+      if (!n.is(Op::LOAD)) continue;
+      if (found) return {};
+      found = n;
+    }
+    return found;
+  }
+
+  std::optional<Contraction> find_contraction() const {
+    if (sink_.src_count() != 1 || !sink_.src(0).is(Op::END)) return {};
+    UOp only;
+    for (UOp n : order_) {
+      if (!n.is(Op::REDUCE)) continue;
+      if (only) return {};
+      only = n;
+    }
+    if (!only || only.arg_op() != Op::ADD || !only.src(0).is(Op::MUL) || !only.dtype().is_float())
+      return {};
+    const UOp a = only.src(0).src(0), b = only.src(0).src(1);
+    for (const auto& [left, right] : {std::pair(a, b), std::pair(b, a)}) {
+      const UOp read_left = only_load(left), read_right = only_load(right);
+      if (!read_left || !read_right) return {};
+      Contraction c{{},
+                    {},
+                    {},
+                    place_of(read_left.src(0)).base.number(),
+                    place_of(read_right.src(0)).base.number()};
+      for (UOp r : parallel_) {
+        const bool in_left = is_in_scope(r, left), in_right = is_in_scope(r, right);
+        if (!r.src(0).is_const()) continue;
+        if (in_left && !in_right && (!c.rows || places(r) > places(c.rows))) c.rows = r;
+        if (in_right && !in_left && writes_in_order(r)) c.columns = r;
+      }
+      for (UOp r : only.srcs().subspan(1)) {
+        if (r.src(0).is_const() && (!c.sum || places(r) > places(c.sum))) c.sum = r;
+      }
+      if (c.rows && c.columns && c.sum && c.left != c.right) return c;
+    }
+    return {};
+  }
+
+  bool writes_in_order(UOp r) const {
+    return std::ranges::all_of(accesses_, [&](UOp n) {
+      return !n.is(Op::STORE) || !is_in_scope(r, n) || step_of(n, r) == 1;
+    });
+  }
+
+  bool tile_contraction(const Contraction& c) {
+    const int64_t rows = c.rows.range_id(), columns = c.columns.range_id(), sum = c.sum.range_id();
+    const int64_t high = places(c.rows), wide = places(c.columns), deep = places(c.sum);
+    if (high < 32 || wide < 32 || deep < kDepth) return false;
+    // The largest tile of which there are enough to keep the device busy.
+    int64_t others = places_of(parallel_) / high / wide, tile = 128;
+    const auto tiles = [&] {
+      return (high + tile - 1) / tile * ((wide + tile - 1) / tile) * others;
+    };
+    while (tile > 32 && tiles() < int64_t(target_.groups.together) / 2) tile /= 2;
+    const int64_t threads = tile == 128 ? 16 : 8, here = tile / threads;  // places of a thread
+    const int64_t lanes = std::min<int64_t>(4, here);
+    if (high % tile != 0) attempt(OptKind::kPad, rows, tile);
+    if (wide % tile != 0) attempt(OptKind::kPad, columns, tile);
+    if (deep % kDepth != 0) attempt(OptKind::kPad, sum, kDepth);
+    attempt(OptKind::kUpcast, rows, std::min(here, kRegisterRows));
+    attempt(OptKind::kLocal, rows, threads);
+    attempt(OptKind::kVector, columns, lanes);
+    attempt(OptKind::kLocal, columns, threads);
+    if (here > lanes) attempt(OptKind::kUpcast, columns, here / lanes);
+    const int64_t inner = free_range_id(sink_);
+    attempt(OptKind::kTile, sum, kDepth);
+    const int64_t loop = range(sum) ? sum : inner;
+    attempt(OptKind::kShare, c.left, loop);
+    attempt(OptKind::kShare, c.right, loop);
+    if (range(inner)) attempt(OptKind::kUnroll, inner, kUnroll);
+    return true;
+  }
+
+  UOp sink_;
+  const Target& target_;
+  OptList opts_;
+  std::vector<UOp> order_, accesses_, parallel_, reductions_;
+};
+
+}  // namespace
+
+OptList choose_group_opts(UOp sink, const Target& target) {
+  return GroupChooser(sink, target).run();
+}
+
+}  // namespace weft
