@@ -49,9 +49,15 @@ Target wgsl_target(WgslFloats floats = {});
 // the order of variable_names(), of the dtypes that they have in the list. The targets are without
 // the sizes of workgroups; `dtypes` are those that the device has arithmetic for.
 std::string render_opencl(UOp linear, std::string_view name);  // OpenCL C 1.2
+// The same where the device's float32 division and square root are not exact, but it has float64.
+std::string render_opencl_by_double(UOp linear, std::string_view name);
 Target opencl_target(DTypeSet dtypes);
 std::string render_cuda(UOp linear, std::string_view name);  // CUDA C, for NVRTC and nvcc
 Target cuda_target();
+std::string render_metal(UOp linear, std::string_view name);  // Metal's shading language 2.3
+Target metal_target();                                        // without float64
+std::string render_hip(UOp linear, std::string_view name);    // HIP, by hiprtc or hipcc
+Target hip_target();
 
 // The VARIABLEs of a program, in the order in which its function takes them.
 std::vector<std::string> variable_names(UOp linear);

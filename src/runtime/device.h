@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "codegen/target.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "rewrite/pattern.h"
@@ -57,6 +58,10 @@ class Device {
   // `ast` is a SINK that is legal as a kernel; the program does not need it afterwards. Throws
   // CompileError. Threads may compile at the same time, each from an arena of its own.
   virtual std::shared_ptr<Program> compile(UOp ast, std::string_view name) = 0;
+  // What its programs are lowered for; null where kernels are not lowered, or are for this process.
+  virtual const Target* target() const { return nullptr; }
+  // A LINEAR, legal as a program of target(): for tests of renderers and of optimisations.
+  virtual std::shared_ptr<Program> compile_list(UOp linear, std::string_view name);
   // The calls, which are of programs of this device, as one piece; null: it has nothing better than
   // one call after the other.
   virtual std::unique_ptr<RecordedCalls> record(std::span<const RecordedCall>) { return nullptr; }

@@ -1,6 +1,7 @@
 // Every elementwise op on every dtype that it admits, lowered, compiled and run as the CPU device
 // does, gives what the reference evaluator gives: in vectors, and one by one in what is left of
-// them.
+// them. On devices with workgroups, likewise for a few dtypes, with the optimisations that they
+// choose.
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -25,7 +26,9 @@
 #include "ir/scalar.h"
 #include "ir/spec_rules.h"
 #include "runtime/cpu/cpu_toolchain.h"
+#include "runtime/device.h"
 #include "tests/edge_values.h"
+#include "tests/gpu_devices.h"
 #include "tests/kernel_batch.h"
 
 namespace weft {
@@ -83,7 +86,11 @@ std::optional<int64_t> most_steps(Op op, DType type) {
 class OpKernels {
  public:
   OpKernels(Toolchain toolchain, DType type)
-      : batch_(toolchain), type_(type), in_(operands(type)) {}
+      : batch_(toolchain),
+        opts_(OptList{{OptKind::kVector, 0, kLanes}}),
+        type_(type),
+        in_(operands(type)) {}
+  OpKernels(Device& device, DType type) : batch_(device), type_(type), in_(operands(type)) {}
 
   void add_all() {
     for (size_t k = 0; k < kOpCount; k++) {
@@ -149,7 +156,7 @@ class OpKernels {
     const UOp ast = sink(end(index(out, r).assign(value), r));
     Bindings bindings{arrays, {}};
     evaluate(ast, bindings);
-    batch_.add(ast, OptList{{OptKind::kVector, 0, kLanes}});
+    batch_.add(ast, opts_);
     kernels_.push_back({name, op, arrays, bindings.buffers});
   }
 
@@ -181,6 +188,7 @@ class OpKernels {
 
   Arena arena_;
   test::KernelBatch batch_;
+  std::optional<OptList> opts_;
   DType type_;
   std::array<Array, 3> in_;
   std::vector<Kernel> kernels_;
@@ -207,6 +215,33 @@ TEST_P(CompiledOps, LikeTheEvaluator) {
   const auto [toolchain, type] = GetParam();
   if (!is_installed(toolchain)) GTEST_SKIP() << "the toolchain is not installed";
   OpKernels kernels(toolchain, type);
+  kernels.add_all();
+  kernels.check();
+}
+
+struct WayOnDevice {
+  const char* device;
+  DType type;
+};
+class CompiledOpsOnDevice : public testing::TestWithParam<WayOnDevice> {};
+
+std::vector<WayOnDevice> ways_on_devices() {
+  std::vector<WayOnDevice> out;
+  for (const char* device : test::kGpuDevices) {
+    for (const DType type : {dtypes::float32, dtypes::bfloat16}) out.push_back({device, type});
+  }
+  return out;
+}
+INSTANTIATE_TEST_SUITE_P(All, CompiledOpsOnDevice, testing::ValuesIn(ways_on_devices()),
+                         [](const auto& test) {
+                           return test.param.device + ("_" + test.param.type.name());
+                         });
+
+TEST_P(CompiledOpsOnDevice, LikeTheEvaluator) {
+  const auto [name, type] = GetParam();
+  const auto [device, missing] = test::gpu_device(name);
+  if (device == nullptr) GTEST_SKIP() << missing;
+  OpKernels kernels(*device, type);
   kernels.add_all();
   kernels.check();
 }

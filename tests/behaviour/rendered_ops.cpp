@@ -1,9 +1,12 @@
-// Every elementwise op on every dtype that the targets have text for, in lanes of 1, 4 and 16,
-// compiled and compared with the reference evaluator on the edges of the dtypes.
+// Every elementwise op on every dtype that the targets have text for, compiled and compared with
+// the reference evaluator on the edges of the dtypes: in lanes of 1, 4 and 16 on the CPU, and on
+// devices with workgroups where there are any.
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,7 +22,9 @@
 #include "ir/scalar.h"
 #include "ir/spec_rules.h"
 #include "render/render.h"
+#include "runtime/program.h"
 #include "tests/edge_values.h"
+#include "tests/gpu_devices.h"
 #include "tests/program_builder.h"
 #include "tests/run_program.h"
 
@@ -33,7 +38,8 @@ using test::ProgramBuilder;
 constexpr std::array kTypes = {dtypes::bool_,  dtypes::int8,    dtypes::int16,   dtypes::int32,
                                dtypes::int64,  dtypes::uint8,   dtypes::uint16,  dtypes::uint32,
                                dtypes::uint64, dtypes::float16, dtypes::float32, dtypes::float64};
-constexpr std::array<uint16_t, 3> kLanes = {1, 4, 16};
+constexpr uint16_t kLanes[] = {1, 4, 16}, kOneLane[] = {1};
+constexpr size_t kAllResults = 100'000, kResultsOfAKernel = 48;  // on devices that bound arguments
 
 // Operands of an op: all pairs of edges; the third cycles through them out of step.
 std::array<Array, 3> operands(DType type) {
@@ -60,8 +66,12 @@ struct Case {
   ProgramBuilder builder;
   Buffers buffers;
   std::vector<std::string> names;  // of the results, from buffer 4
+  size_t first = 0, most = 0;      // which results, of all that there are
+  size_t count = 0;                // of all that there are
 
-  Case(DType type, const Target& target) {
+  Case(DType type, const Target& target, std::span<const uint16_t> all_lanes, size_t from,
+       size_t results)
+      : first(from), most(results) {
     std::array<Array, 3> in = operands(type);
     const int64_t size = in[0].size();
     Array condition = Array::zeros(dtypes::bool_, {size});
@@ -70,7 +80,7 @@ struct Case {
     buffers[3] = condition;
     std::vector<UOp> inputs;
     for (int64_t k = 0; k < 4; k++) inputs.push_back(builder.global(buffers[k].dtype, size, k));
-    for (const uint16_t lanes : kLanes) add_loop(type, target, lanes, size, inputs);
+    for (const uint16_t lanes : all_lanes) add_loop(type, target, lanes, size, inputs);
   }
 
   void add_loop(DType type, const Target& target, uint16_t lanes, int64_t size,
@@ -82,6 +92,8 @@ struct Case {
     const DType vector = type.vec(lanes), condition = dtypes::bool_.vec(lanes);
     UOp last;
     const auto keep = [&](const std::string& what, UOp value) {
+      const size_t number = count++;
+      if (number < first || number - first >= most) return;
       const auto id = int64_t(names.size()) + 4;
       names.push_back(fmt::format("{} of {} in {} lanes", what, type.name(), lanes));
       buffers[id] = Array::zeros(value.dtype().element(), {size});
@@ -111,7 +123,7 @@ struct Case {
         keep("BITCAST to " + to.name(), builder.add(Op::BITCAST, to.vec(lanes), {x[0]}));
       }
     }
-    builder.end(last, r);
+    if (last) builder.end(last, r);
   }
 
   template <class Keep>
@@ -183,13 +195,46 @@ TEST_P(RenderedOps, LikeTheEvaluator) {
   const bool is_c = language == Language::kC;
   const HalfCasts half =
       __builtin_cpu_supports("f16c") ? HalfCasts::kNative : HalfCasts::kDecomposed;
-  Case c(type, is_c ? c_target(half) : llvm_target(half));
+  Case c(type, is_c ? c_target(half) : llvm_target(half), kLanes, 0, kAllResults);
   const UOp linear = c.builder.linear();
   const std::string text = is_c ? render_c(linear, "kernel") : render_llvm(linear, "kernel");
   const test::CompiledProgram program(language, text);
   ASSERT_EQ(program.error(), "") << text;
   expect_same(c, test::evaluated(linear, c.buffers),
               test::called(program.function("kernel"), linear, c.buffers));
+}
+
+struct WayOnDevice {
+  const char* device;
+  DType type;
+};
+class RenderedOpsOnDevice : public testing::TestWithParam<WayOnDevice> {};
+
+std::vector<WayOnDevice> ways_on_devices() {
+  std::vector<WayOnDevice> out;
+  for (const char* device : test::kGpuDevices) {
+    for (const DType type : kTypes) out.push_back({device, type});
+  }
+  return out;
+}
+INSTANTIATE_TEST_SUITE_P(All, RenderedOpsOnDevice, testing::ValuesIn(ways_on_devices()),
+                         [](const auto& test) {
+                           return test.param.device + ("_" + test.param.type.name());
+                         });
+
+TEST_P(RenderedOpsOnDevice, LikeTheEvaluator) {
+  const auto [name, type] = GetParam();
+  const auto [device, missing] = test::gpu_device(name);
+  if (device == nullptr) GTEST_SKIP() << missing;
+  if (!test::has_dtype(*device, type)) GTEST_SKIP() << "the device has no " << type.name();
+  for (size_t first = 0, count = 1; first < count; first += kResultsOfAKernel) {
+    Case c(type, *device->target(), kOneLane, first, kResultsOfAKernel);
+    count = c.count;
+    const UOp linear = c.builder.linear();
+    const std::shared_ptr<Program> program = device->compile_list(linear, "kernel");
+    expect_same(c, test::evaluated(linear, c.buffers),
+                test::run_on_device(*device, *program, c.buffers));
+  }
 }
 
 }  // namespace

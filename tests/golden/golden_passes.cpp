@@ -159,6 +159,8 @@ const std::map<std::string, PassFunction>& passes() {
       {"render_opencl", [](UOp n) { return render_opencl(n, "kernel"); }},
       {"render_wgsl", [](UOp n) { return render_wgsl(n, "kernel"); }},
       {"render_cuda", [](UOp n) { return render_cuda(n, "kernel"); }},
+      {"render_metal", [](UOp n) { return render_metal(n, "kernel"); }},
+      {"render_hip", [](UOp n) { return render_hip(n, "kernel"); }},
       {"apply_opts", [](UOp n) { return print(n); }},  // after its optimisations
       {"schedule", [](UOp n) { return test::describe(make_schedule(n)); }},
   };

@@ -81,4 +81,9 @@ GpuKernel make_gpu_kernel(UOp ast, std::string_view name, const Target& target,
   return {std::move(source), Launch(linear, ast)};
 }
 
+GpuKernel make_gpu_kernel_of_list(UOp linear, std::string_view name,
+                                  const std::function<RenderFunction>& render) {
+  return {render(linear, name), Launch(linear, linear)};
+}
+
 }  // namespace weft

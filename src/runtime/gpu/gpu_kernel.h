@@ -72,5 +72,8 @@ struct GpuKernel {
 GpuKernel make_gpu_kernel(UOp ast, std::string_view name, const Target& target,
                           const std::function<RenderFunction>& render,
                           const OptList* opts = nullptr);
+// Of a program that is lowered already.
+GpuKernel make_gpu_kernel_of_list(UOp linear, std::string_view name,
+                                  const std::function<RenderFunction>& render);
 
 }  // namespace weft

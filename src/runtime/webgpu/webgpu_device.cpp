@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -35,13 +36,12 @@ using Memory = WebGpuQueue::Memory;
 class WebGpuProgram : public Program {
  public:
   WebGpuProgram(WebGpuQueue& queue, UOp ast, std::string_view name, const Target& target)
-      : queue_(queue),
-        kernel_(make_gpu_kernel(ast, name, target, [&](UOp linear, std::string_view) {
-          return render_wgsl(linear, name, queue.floats());
-        })) {
-    const uint64_t start = now_ns();
-    pipeline_ = queue.compile(kernel_.source, name);
-    if (shows(2)) show_loaded(name, "wgpu", now_ns() - start);
+      : queue_(queue), kernel_(make_gpu_kernel(ast, name, target, render_for(queue))) {
+    compile(name);
+  }
+  WebGpuProgram(WebGpuQueue& queue, UOp linear, std::string_view name)
+      : queue_(queue), kernel_(make_gpu_kernel_of_list(linear, name, render_for(queue))) {
+    compile(name);
   }
 
   void run(std::span<Buffer* const> arguments, std::span<const int64_t> variables) override {
@@ -69,6 +69,17 @@ class WebGpuProgram : public Program {
   std::string_view source() const override { return kernel_.source; }
 
  private:
+  static std::function<RenderFunction> render_for(const WebGpuQueue& queue) {
+    return [&](UOp linear, std::string_view name) {
+      return render_wgsl(linear, name, queue.floats());
+    };
+  }
+  void compile(std::string_view name) {
+    const uint64_t start = now_ns();
+    pipeline_ = queue_.compile(kernel_.source, name);
+    if (shows(2)) show_loaded(name, "wgpu", now_ns() - start);
+  }
+
   WebGpuQueue& queue_;
   GpuKernel kernel_;
   std::shared_ptr<WebGpuQueue::PipelineHandle> pipeline_;
@@ -94,6 +105,10 @@ class WebGpuDevice : public Device {
 
   std::shared_ptr<Program> compile(UOp ast, std::string_view name) override {
     return std::make_shared<WebGpuProgram>(queue_, ast, name, target_);
+  }
+  const Target* target() const override { return &target_; }
+  std::shared_ptr<Program> compile_list(UOp linear, std::string_view name) override {
+    return std::make_shared<WebGpuProgram>(queue_, linear, name);
   }
 
  private:
