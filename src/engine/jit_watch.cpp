@@ -95,8 +95,7 @@ void JitWatch::bind_leaf(Bound& b) {
 bool is_jit_part(const Tensor& input, size_t uses) {
   const Storage& storage = *input.storage();
   return storage.leaf_number() == 0 && uses == 1 && input.numel() > 0 &&
-         input.numel() < storage.numel() && input.is_contiguous() &&
-         storage.device().has_host_memory();
+         input.numel() < storage.numel() && input.is_contiguous();
 }
 
 void JitWatch::touch(Storage& storage) {

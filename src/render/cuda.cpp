@@ -48,6 +48,11 @@ constexpr CRow kRows[] = {
   {{Op::CEIL},   kReals, "ceil$f($0)",  kPostfix},
   {{Op::ROUND},  kReals, "rint$f($0)",  kPostfix},
   {{Op::MULACC}, kReals, "fma$f($0, $1, $2)", kPostfix},
+  // Within 1 ulp, 2 for exp2f, without -use_fast_math.
+  {{Op::EXP},  kF32, "expf($0)",  kPostfix},
+  {{Op::EXP2}, kF32, "exp2f($0)", kPostfix},
+  {{Op::LOG},  kF32, "logf($0)",  kPostfix},
+  {{Op::LOG2}, kF32, "log2f($0)", kPostfix},
   {{Op::MAX}, kF32, "max_$s($0, $1)", kPostfix, kAny, {},
    WEFT_MAX_MIN("max.NaN.f32", "return a > b || a != a ? a : a == b && __float_as_int(a) >= 0 ? a : b;")},
   {{Op::MIN}, kF32, "min_$s($0, $1)", kPostfix, kAny, {},

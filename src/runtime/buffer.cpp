@@ -50,6 +50,14 @@ struct PartOf : Buffer::Lender {
 
 Ref<Buffer> Buffer::make_part(Ref<Buffer> whole, size_t first, size_t bytes) {
   Device& device = whole->device();
+  if (!device.has_host_memory()) {
+    Ref<Buffer> part = make(device, bytes);
+    if (device.copy_part(part->memory(), whole->memory(), first, bytes)) return part;
+    std::vector<std::byte> content(bytes);
+    whole->copy_out_part(content, first);
+    part->copy_in(content);
+    return part;
+  }
   void* const memory = static_cast<std::byte*>(whole->memory()) + first;
   return borrow(device, memory, bytes, std::make_unique<PartOf>(std::move(whole)));
 }

@@ -23,8 +23,8 @@ class Buffer {
   // Throws DeviceError when no memory has so many bytes.
   static size_t bytes_for(const Device& device, DType dtype, int64_t count);
 
-  // A part of another one's memory, or memory of somebody outside of weft. Only on a device whose
-  // memory is that of the process. Nothing is written there in place.
+  // A part of another one's memory, in which nothing is written in place; where the device's memory
+  // is not that of the process, a copy of it.
   static Ref<Buffer> make_part(Ref<Buffer> whole, size_t first, size_t bytes);
   // Whoever lends memory to a Buffer: destroyed when the Buffer is.
   class Lender {
@@ -36,6 +36,7 @@ class Buffer {
     // Whoever lends it reads what is written: writes to a tensor are done there, at once.
     virtual bool sees_writes() const { return false; }
   };
+  // Memory of somebody outside of weft, on a device whose memory is that of the process.
   static Ref<Buffer> borrow(Device& device, void* memory, size_t bytes,
                             std::unique_ptr<Lender> lender);
 

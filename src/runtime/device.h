@@ -43,6 +43,9 @@ class Device {
   // As many bytes as `to` has, from the byte `first` on; false: it copies only from the beginning.
   virtual bool copy_out_part(std::span<std::byte>, const void*, size_t) { return false; }
 
+  // Within its own memory, from the byte `first` on; false: it has no way of its own.
+  virtual bool copy_part(void*, const void*, size_t, size_t) { return false; }
+
   // Copies from another device's memory without the host's, or by a way of its own; false: there is
   // none, and nothing is done.
   virtual bool copy_from(void*, Device&, const void*, size_t) { return false; }

@@ -47,7 +47,8 @@ TEST(OptText, RoundTrip) {
 }
 
 TEST(OptText, ErrorsSayWhereAndWhat) {
-  const std::string kinds = "one of TILE, UPCAST, VECTOR, UNROLL, GROUP, THREAD, STAGE, PAD";
+  const std::string kinds =
+      "one of TILE, UPCAST, VECTOR, UNROLL, GROUP, THREAD, STAGE, PAD, LOCAL, SERIAL, SHARE";
   EXPECT_EQ(
       parse_error("VECTOR"),
       "[parse_opts] expected an optimisation such as VECTOR(0, 16) at position 0 of \"VECTOR\"");

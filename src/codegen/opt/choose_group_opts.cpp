@@ -23,12 +23,11 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kThreads = 256;       // of a group, if there is enough to do
-constexpr int64_t kUnroll = 4;          // reads of a reduction that are under way together
-constexpr int64_t kTransposed = 32;     // of a transposition's tile, on each axis,
-constexpr int64_t kTransposedRows = 8;  // and threads of a group on the other one
-constexpr int64_t kDepth = 16;          // of a contraction's tile, along the sum
-constexpr int64_t kRegisterRows = 8;    // of the tile of a thread
+constexpr int64_t kThreads = 256;     // of a group, if there is enough to do
+constexpr int64_t kUnroll = 4;        // reads of a reduction that are under way together
+constexpr int64_t kTransposed = 64;   // of a transposition's tile, on each axis
+constexpr int64_t kDepth = 16;        // of a contraction's tile, along the sum
+constexpr int64_t kRegisterRows = 8;  // of the tile of a thread
 
 struct Contraction {
   UOp rows, columns, sum;
@@ -149,6 +148,10 @@ class GroupChooser {
     return attempt(OptKind::kLocal, id, n);
   }
 
+  int64_t most_threads() const {
+    return std::min<int64_t>(kThreads, int64_t(std::bit_floor(target_.groups.threads)));
+  }
+
   // The least power of two that is at least n.
   static int64_t power_above(int64_t n) {
     return int64_t(std::bit_ceil(uint64_t(std::max<int64_t>(n, 1))));
@@ -158,7 +161,7 @@ class GroupChooser {
 
   // Threads along a loop, and, where it is short, along others.
   void give_out(int64_t id, int64_t most_lanes = 16) {
-    const int64_t most = std::min<int64_t>(kThreads, int64_t(target_.groups.threads));
+    const int64_t most = most_threads();
     const int64_t lanes = std::min(lanes_along(range(id)), most_lanes);
     if (lanes > 1 && order_along(range(id)) > 0) attempt(OptKind::kVector, id, lanes);
     const int64_t along = std::min(most, power_above(places(id)));
@@ -177,6 +180,7 @@ class GroupChooser {
 
   bool transpose(UOp along) {
     if (target_.groups.local_bytes == 0 || sink_.src_count() != 1) return false;
+    if (most_threads() < kTransposed) return false;
     for (UOp n : accesses_) {
       if (!n.is(Op::LOAD) || step_of(n, along) == 1 || step_of(n, along) == 0) continue;
       for (UOp other : parallel_) {
@@ -193,8 +197,9 @@ class GroupChooser {
     const int64_t argument = place_of(read.src(0)).base.number();
     if (places(other) % kTransposed != 0) attempt(OptKind::kPad, other, kTransposed);
     if (places(along) % kTransposed != 0) attempt(OptKind::kPad, along, kTransposed);
-    attempt(OptKind::kLocal, other, kTransposedRows);
-    attempt(OptKind::kUpcast, other, kTransposed / kTransposedRows);
+    const int64_t rows = std::min(kTransposed, most_threads() / kTransposed);
+    attempt(OptKind::kLocal, other, rows);
+    attempt(OptKind::kUpcast, other, kTransposed / rows);
     attempt(OptKind::kLocal, along, kTransposed);
     for (UOp r : {range(other), range(along)}) {
       if (r) return attempt(OptKind::kShare, argument, r.range_id()) || true;
@@ -280,7 +285,7 @@ class GroupChooser {
   void reduce_by_groups(UOp along, const std::vector<UOp>& outer,
                         const std::vector<int64_t>& behind) {
     const int64_t size = places(along), lanes = lanes_along(along);
-    const int64_t most = std::min<int64_t>(kThreads, int64_t(target_.groups.threads));
+    const int64_t most = most_threads();
     const int64_t threads = std::min(most, power_above((size + lanes - 1) / lanes));
     if (threads < most && !outer.empty()) {
       const UOp row = std::ranges::max(outer, {}, [](UOp r) { return places(r); });
@@ -356,6 +361,21 @@ class GroupChooser {
     });
   }
 
+  // Threads of a group on each axis of a contraction's tile.
+  static int64_t threads_of_tile(int64_t tile) { return tile == 128 ? 16 : 8; }
+
+  bool fits(const Contraction& c, int64_t tile) const {
+    const int64_t threads = threads_of_tile(tile);
+    int64_t item = 1;
+    for (UOp n : accesses_) {
+      const int64_t argument = place_of(n.src(0)).base.number();
+      if (argument == c.left || argument == c.right)
+        item = std::max<int64_t>(item, n.dtype().item_bytes());
+    }
+    const int64_t bytes = 2 * (tile + 4) * (kDepth + 4) * item;
+    return threads * threads <= most_threads() && bytes <= int64_t(target_.groups.local_bytes);
+  }
+
   bool tile_contraction(const Contraction& c) {
     const int64_t rows = c.rows.range_id(), columns = c.columns.range_id(), sum = c.sum.range_id();
     const int64_t high = places(c.rows), wide = places(c.columns), deep = places(c.sum);
@@ -365,8 +385,10 @@ class GroupChooser {
     const auto tiles = [&] {
       return (high + tile - 1) / tile * ((wide + tile - 1) / tile) * others;
     };
-    while (tile > 32 && tiles() < int64_t(target_.groups.together) / 2) tile /= 2;
-    const int64_t threads = tile == 128 ? 16 : 8, here = tile / threads;  // places of a thread
+    while (tile > 32 && (tiles() < int64_t(target_.groups.together) / 2 || !fits(c, tile)))
+      tile /= 2;
+    if (!fits(c, tile)) return false;
+    const int64_t threads = threads_of_tile(tile), here = tile / threads;  // places of a thread
     const int64_t lanes = std::min<int64_t>(4, here);
     if (high % tile != 0) attempt(OptKind::kPad, rows, tile);
     if (wide % tile != 0) attempt(OptKind::kPad, columns, tile);

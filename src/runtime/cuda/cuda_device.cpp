@@ -48,8 +48,9 @@ class CudaDevice : public Device {
     target_.groups.threads = 1024;
     target_.groups.warp = 32;
     target_.groups.local_bytes = kStaticSharedBytes;
-    target_.groups.together = processors * 2;
-    target_.limits.pieces = processors * 2;
+    target_.groups.together = processors * 8;
+    target_.limits.pieces = processors * 8;
+    target_.narrow_indices = true;
     target_.limits.sequences = false;
   }
 
@@ -66,6 +67,13 @@ class CudaDevice : public Device {
   bool copy_out_part(std::span<std::byte> to, const void* from, size_t first) override {
     const CudaMemory& memory = gpu_.memory(from);
     memory.context->copy_out(to, memory.address + first);
+    return true;
+  }
+  bool copy_part(void* to, const void* from, size_t first, size_t bytes) override {
+    CudaMemory part = gpu_.memory(from);
+    part.address += first;
+    const CudaMemory& memory = gpu_.memory(to);
+    memory.context->copy(memory.address, part, bytes);
     return true;
   }
   bool copy_from(void* to, Device& other, const void* from, size_t bytes) override {

@@ -63,8 +63,8 @@ UOp in_two_steps(Match& m) {
     return reduce_axis(n.arg_op(), part, {&kept, 1});
   }
   const int64_t size = shape[size_t(longest)].value();
-  const int64_t parts = divisor_up_to(size, kMostPieces);
-  if (parts < 2 * pieces) return {};
+  const int64_t parts = divisor_up_to(size, std::max(kMostPieces, 4 * pieces));
+  if (parts < 2 * std::min(pieces, kMostPieces)) return {};
   std::vector<Dim> cut(shape.begin(), shape.end());  // the axis as (parts, size / parts)
   cut[size_t(longest)] = Dim(size / parts);
   cut.insert(cut.begin() + std::ptrdiff_t(longest), Dim(parts));
