@@ -442,9 +442,10 @@ void WebGpuQueue::run(const PipelineHandle& pipeline, std::span<Memory* const> b
   if (++recorded_ >= kMostRecorded) flush();
 }
 
-// The lock is held.
+// The lock is held. The library ends the process where wrong commands are submitted.
 void WebGpuQueue::flush() {
   if (pass_ == nullptr) return;
+  ErrorScope scope(*this);
   wgpu_.end_pass(pass_);
   wgpu_.pass_release(pass_);
   const wgpu::Commands commands = wgpu_.finish(encoder_, nullptr);
@@ -452,10 +453,10 @@ void WebGpuQueue::flush() {
   pass_ = nullptr;
   encoder_ = nullptr;
   recorded_ = 0;
-  if (commands != nullptr) {
-    wgpu_.submit(queue_, 1, &commands);
-    wgpu_.commands_release(commands);
-  }
+  const std::string error = scope.end();
+  if (error.empty()) wgpu_.submit(queue_, 1, &commands);
+  if (commands != nullptr) wgpu_.commands_release(commands);
+  if (!error.empty()) throw DeviceError(fmt::format("[WEBGPU] {}", error));
   wgpu_.poll(device_, 0, nullptr);  // lets go of what is done
   check_errors();
 }
