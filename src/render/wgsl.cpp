@@ -250,6 +250,7 @@ class WgslRenderer : public Renderer {
   }
 
   void value(UOp n) override {
+    if (uses(n) == 0) return;
     std::vector<std::string> lanes;
     for (size_t k = 0; k < lanes_of(n.dtype()); k++) lanes.push_back(lane_value(n, k));
     if (n.is(Op::VECTORIZE) || n.is(Op::GEP)) return bind_lanes(n, std::move(lanes));

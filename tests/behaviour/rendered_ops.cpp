@@ -234,6 +234,7 @@ TEST_P(RenderedOpsOnDevice, LikeTheEvaluator) {
   if (device == nullptr) GTEST_SKIP() << missing;
   if (!test::has_dtype(*device, type)) GTEST_SKIP() << "the device has no " << type.name();
   const size_t most = results_of_a_kernel(*device);
+  ASSERT_GT(most, 0U);
   for (size_t first = 0, count = 1; first < count; first += most) {
     Case c(type, *device->target(), kOneLane, first, most);
     count = c.count;
