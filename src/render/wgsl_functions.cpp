@@ -58,9 +58,17 @@ constexpr Function kFunctions[] = {
   return vec2<i32>(i32(m | 0x800000u), e - 150);
 }
 )"},
-// a * b + c in 64 bits: the product has 48. What is shifted out sets the last bit, which is far
+// The bits of a mantissa (24 bits, fewer with an exponent that is subnormal) and the exponent of its
+// first bit.
+{"based_f32", R"(fn based_f32(e: i32, m: u32) -> u32 { return select((u32(e + 126) << 23u) + m, m, e < -126); }
+)"},
+// a * b + c in 64 bits, rounded to even or to odd: the product has 48. What is shifted out sets the last bit, which is far
 // below the place of the rounding whenever anything is.
-{"mulacc_f32", R"(fn mulacc_f32(a: f32, b: f32, c: f32) -> f32 {
+{"mulacc_f32", R"(fn mulacc_f32(a: f32, b: f32, c: f32) -> f32 { return mulacc(a, b, c, false); }
+)"},
+{"mulacc_odd_f32", R"(fn mulacc_odd_f32(a: f32, b: f32, c: f32) -> f32 { return mulacc(a, b, c, true); }
+)"},
+{"mulacc", R"(fn mulacc(a: f32, b: f32, c: f32, to_odd: bool) -> f32 {
   let x = bitcast<u32>(a);
   let y = bitcast<u32>(b);
   let z = bitcast<u32>(c);
@@ -101,9 +109,10 @@ constexpr Function kFunctions[] = {
   if (is_subnormal) { sum = shr_sticky(sum, u32(-126 - e)); }
   let m = sum.y >> 8u;
   let is_above_half = (sum.y & 0x7fu) != 0u || sum.x != 0u || (m & 1u) != 0u;
+  let is_exact = (sum.y & 0xffu) == 0u && sum.x == 0u;
+  if (to_odd) { return bitcast<f32>(sign | ((based_f32(e, m) | select(1u, 0u, is_exact)))); }
   let up = select(0u, 1u, (sum.y & 0x80u) != 0u && is_above_half);
-  let based = select((u32(e + 126) << 23u) + m, m, is_subnormal);
-  return bitcast<f32>(sign | (based + up));
+  return bitcast<f32>(sign | (based_f32(e, m) + up));
 }
 )"},
 // 64-bit integers

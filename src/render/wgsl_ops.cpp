@@ -258,7 +258,7 @@ constexpr NativeRow kNative[] = {
     {{Op::ADD, Op::MUL}, kFloat | kWords | kLongs | kBools},
     {{Op::MAX, Op::MIN, Op::CMPLT, Op::CMPEQ, Op::CMPNE}, kFloat | kMachineInts | kBools},
     {{Op::CAST}, (kFloats & ~set_of(Scalar::kFloat64)) | kMachineInts | kBools},
-    {{Op::BITCAST, Op::WHERE}, kAnyDType & ~kIndexes},
+    {{Op::BITCAST, Op::WHERE}, kAnyDType & ~(kIndexes | set_of(Scalar::kFloat64))},
     {{Op::SUB, Op::NEG}, kFloat | kWords | kLongs},
     {{Op::MULACC}, kWords | kLongs},
     {{Op::AND, Op::OR, Op::XOR}, kMachineInts | kBools},
@@ -341,6 +341,14 @@ std::string wgsl_expression(UOp n, const std::vector<std::string>& operands, Fus
   }
   if (n.is(Op::MULACC) && type.scalar == Scalar::kFloat32) {
     return fill(fused == Fused::kYes ? "fma($0, $1, $2)" : "mulacc_f32($0, $1, $2)", n, operands);
+  }
+  if (n.is(Op::MULACC) && is_narrow_float(type)) {  // rounded once
+    std::vector<std::string> wide;
+    for (const std::string& x : operands) {
+      wide.push_back(fmt::format("{}_to_f32({})", narrow_name(type), x));
+    }
+    return fmt::format("f32_to_{}(mulacc_odd_f32({}, {}, {}))", narrow_name(type), wide[0], wide[1],
+                       wide[2]);
   }
   const Row* row = find_row(kRows, n.op(), type);
   return row != nullptr ? fill(row->text, n, operands) : std::string();
