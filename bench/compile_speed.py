@@ -60,13 +60,7 @@ def measure(build, title, program, n, engines):
 
 
 def report(build):
-    print(f"load average {', '.join(f'{x:.1f}' for x in os.getloadavg())} on {os.cpu_count()} cores; from the graph to "
-          f"compiled kernels, wall milliseconds, the least of {ROUNDS}")
-    engines = ["weft"]
-    if why := cpu.missing("tinygrad"):
-        print(f"without tinygrad: {why}")
-    else:
-        engines = list(ENGINES)
+    engines = cpu.begin(f"; from the graph to compiled kernels, wall milliseconds, the least of {ROUNDS}", ENGINES)
     print(f"{'program':<24}{'':>15}{'kernels':>9}{'cold ms':>12}{'warm ms':>12}{'1/cold':>9}{'1/warm':>9}   marks")
     for title, program, n, *marks in PROGRAMS:
         results = measure(build, title, program, n, engines)

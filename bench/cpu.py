@@ -53,6 +53,15 @@ def missing(library):
     return None
 
 
+def begin(what, engines=("weft", "tinygrad")):
+    """Prints what is measured, and gives the engines that are there to be."""
+    print(f"load average {', '.join(f'{x:.1f}' for x in os.getloadavg())} on {os.cpu_count()} cores{what}")
+    if why := missing("tinygrad"):
+        print(f"without tinygrad: {why}")
+        return ["weft"]
+    return list(engines)
+
+
 class Process:
     """One library; stopped but while it answers."""
 

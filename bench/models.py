@@ -243,13 +243,7 @@ def measure(build, engine, model, step):
 
 
 def report(build):
-    print(f"load average {', '.join(f'{x:.1f}' for x in os.getloadavg())} on {os.cpu_count()} cores; milliseconds; cold: "
-          f"from the graph to kernels compiled for the CPU; targets in brackets")
-    engines = ["weft"]
-    if why := cpu.missing("tinygrad"):
-        print(f"without tinygrad: {why}")
-    else:
-        engines.append("tinygrad")
+    engines = cpu.begin("; milliseconds; cold: from the graph to kernels compiled for the CPU; targets in brackets")
     print(f"{'model':<14}{'step':<10}{'engine':<10}{'kernels':>9}{'on CPU':>9}{'build':>11}{'schedule':>11}{'cold':>12}"
           f"{'schedule ratio':>17}{'cold ratio':>14}")
     for model in MODELS:

@@ -214,12 +214,7 @@ def table(build, engines, loop, start, dtype):
 
 
 def report(build):
-    print(f"load average {', '.join(f'{x:.1f}' for x in os.getloadavg())} on {os.cpu_count()} cores; milliseconds")
-    engines = ["weft"]
-    if why := cpu.missing("tinygrad"):
-        print(f"without tinygrad: {why}")
-    else:
-        engines.append("tinygrad")
+    engines = cpu.begin("; milliseconds")
     print(f"{'loop':<23}{'tensor':<10}{'dtype':<9}{'n':>7}  {'engine':<9}{'kernels':>9}{'build':>10}{'schedule':>10}"
           f"{'compile':>10}{'run':>10}{'total':>10}")
     for loop in LOOPS:

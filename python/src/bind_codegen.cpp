@@ -1,4 +1,5 @@
 // From a kernel to its program and source, step by step.
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,7 @@
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/spec.h"
+#include "render/render.h"
 #include "rewrite/trace.h"
 #include "runtime/cpu/cpu_toolchain.h"
 #include "trace.h"
@@ -35,16 +37,46 @@ UOp kernel_of(const Graph& g) {
   return g.root;
 }
 
-const Target& target_named(std::string_view name) {
-  if (name == "LLVM") return target_of(Toolchain::kLlvm);
-  if (name == "C") return target_of(Toolchain::kC);
-  throw nb::value_error(fmt::format("a target is LLVM or C, not {}", name).c_str());
+// What is rendered for, whether or not this machine can run it.
+struct Language {
+  std::string_view target, name;
+  Target (*make_target)();
+  std::string (*render)(UOp linear, std::string_view name);
+};
+template <Toolchain toolchain>
+Target toolchain_target() {
+  return target_of(toolchain);
+}
+template <Toolchain toolchain>
+std::string toolchain_render(UOp linear, std::string_view name) {
+  return render(toolchain, linear, name);
+}
+constexpr Language kLanguages[] = {
+    {"LLVM", "llvm", toolchain_target<Toolchain::kLlvm>, toolchain_render<Toolchain::kLlvm>},
+    {"C", "c", toolchain_target<Toolchain::kC>, toolchain_render<Toolchain::kC>},
+    {"PTX", "ptx", ptx_target, render_ptx},
+    {"TRITON", "triton", triton_target, render_triton},
+};
+
+const Language& language_named(std::string_view name, std::string_view Language::* member,
+                               std::string_view what) {
+  std::string known;
+  for (const Language& l : kLanguages) {
+    if (l.*member == name) return l;
+    const bool is_last = &l == std::end(kLanguages) - 1;
+    known += fmt::format("{}{}", known.empty() ? "" : is_last ? " or " : ", ", l.*member);
+  }
+  throw nb::value_error(fmt::format("a {} is {}, not {}", what, known, name).c_str());
+}
+
+Target target_named(std::string_view name) {
+  return language_named(name, &Language::target, "target").make_target();
 }
 
 Graph lower_kernel(const Graph& g, const std::optional<std::string>& opts, std::string_view target,
                    PythonTrace* trace) {
   const UOp kernel = kernel_of(g);
-  const Target& t = target_named(target);
+  const Target t = target_named(target);
   Trace* into = nullptr;
   if (trace != nullptr) {
     trace->arenas.push_back(g.arena);
@@ -62,22 +94,20 @@ std::string why_one_does_not(const Graph& g, std::string_view opt) {
 }
 
 std::string render_program(const Graph& g, std::string_view language, std::string_view name) {
-  if (language != "c" && language != "llvm") {
-    throw nb::value_error(fmt::format("a language is c or llvm, not {}", language).c_str());
-  }
+  const Language& l = language_named(language, &Language::name, "language");
   verify(g.root, Stage::kProgram);
   if (!g.root.is(Op::LINEAR)) {
     throw nb::value_error(
         fmt::format("a program is a LINEAR, not {}", name_of(g.root.op())).c_str());
   }
-  return render(language == "c" ? Toolchain::kC : Toolchain::kLlvm, g.root, name);
+  return l.render(g.root, name);
 }
 
 constexpr const char* kLowerDoc =
     R"doc(The program of a kernel: a LINEAR, its nodes in the order in which they run.
 
 The optimisations are those given, or else those that choose_opts() gives. The target is LLVM or C, on
-this machine. A trace gets every pass.
+this machine, or PTX or TRITON. A trace gets every pass.
 
 >>> i = UOp.range(100, 0)
 >>> x, y = (UOp.define_global(dtypes.float32, 100, n) for n in range(2))
@@ -137,7 +167,8 @@ void bind_codegen(nb::module_& m) {
   m.def("render", render_program, nb::arg("linear"), nb::arg("language"),
         nb::arg("name") = "kernel",
         nb::sig("def render(linear: UOp, language: str, name: str = 'kernel') -> str"),
-        "The source of a program, as lower() gives it, in C (\"c\") or LLVM IR (\"llvm\").");
+        "The source of a program, as lower() gives it, in C (\"c\"), LLVM IR (\"llvm\") or PTX "
+        "(\"ptx\").");
 }
 
 }  // namespace weft::python

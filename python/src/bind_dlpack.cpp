@@ -22,6 +22,7 @@
 #include "engine/foreign_memory.h"
 #include "engine/realize.h"
 #include "host_memory.h"
+#include "let_go.h"
 #include "runtime/buffer.h"
 #include "runtime/device.h"
 #include "tensor.h"
@@ -159,17 +160,12 @@ class Lent : public Buffer::Lender {
   Lent(Form* form, bool is_writable) : form_(form), is_writable_(is_writable) {}
   ~Lent() override {
     if (form_->deleter == nullptr) return;
-    if (PyGILState_Check() != 0) {
-      form_->deleter(form_);
-      return;
-    }
-    // Others may wait for what this thread holds, with the interpreter's lock.
-    const auto later = [](void* p) {
-      auto* const form = static_cast<Form*>(p);
-      form->deleter(form);
-      return 0;
-    };
-    while (Py_IsInitialized() != 0 && Py_AddPendingCall(later, form_) != 0) continue;
+    let_go(
+        [](void* what) {
+          auto* const form = static_cast<Form*>(what);
+          form->deleter(form);
+        },
+        form_);
   }
   bool sees_writes() const override { return is_writable_; }
 
@@ -252,6 +248,7 @@ nb::object capsule_from(nb::handle x) {
 
 Tensor from_dlpack(nb::handle x, const std::optional<std::string>& device) {
   if (const Tensor* t = as_tensor(x)) return *t;
+  finish_letting_go();
   const nb::object capsule = capsule_from(x);
   const std::string name = device.value_or("");
   if (PyCapsule_IsValid(capsule.ptr(), dlpack::Versioned::kCapsule) != 0) {

@@ -1,6 +1,5 @@
 // Gradients that users give: weft/_function.py.
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -9,59 +8,12 @@
 #include <nanobind/stl/function.h>
 
 #include "core.h"
+#include "let_go.h"
 #include "tensor.h"
 #include "weft/tensor.h"
 
 namespace weft::python {
 namespace {
-
-// Objects that were let go by threads without the interpreter's lock: others may wait, with it, for
-// what such a thread holds.
-class Dropped {
- public:
-  void add(PyObject* object) {
-    {
-      const std::lock_guard lock(mutex_);
-      objects_.push_back(object);
-    }
-    Py_AddPendingCall(
-        [](void* self) {
-          static_cast<Dropped*>(self)->free();
-          return 0;
-        },
-        this);
-  }
-
-  // With the interpreter's lock.
-  void free() {
-    std::vector<PyObject*> objects;
-    {
-      const std::lock_guard lock(mutex_);
-      objects.swap(objects_);
-    }
-    for (PyObject* object : objects) Py_DECREF(object);
-  }
-
- private:
-  std::mutex mutex_;
-  std::vector<PyObject*> objects_;
-};
-
-Dropped& dropped() {
-  static auto* const kDropped = new Dropped;
-  return *kDropped;
-}
-
-std::shared_ptr<PyObject> shared(nb::handle object) {
-  return {object.inc_ref().ptr(), [](PyObject* p) {
-            if (Py_IsInitialized() == 0) return;
-            if (PyGILState_Check() != 0) {
-              Py_DECREF(p);
-            } else {
-              dropped().add(p);
-            }
-          }};
-}
 
 std::vector<std::optional<Tensor>> gradients_of(nb::handle list) {
   std::vector<std::optional<Tensor>> by;
@@ -74,7 +26,7 @@ std::vector<std::optional<Tensor>> gradients_of(nb::handle list) {
 }
 
 nb::list with_gradient(nb::handle results, nb::handle inputs, nb::handle backward) {
-  dropped().free();
+  finish_letting_go();
   const std::shared_ptr<PyObject> held = shared(backward);
   const auto call = [held](const Tensor::BackwardCall& c) {
     const nb::gil_scoped_acquire acquire;

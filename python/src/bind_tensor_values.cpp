@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -206,6 +207,25 @@ exponential, logarithm, sine or integer division 8. A reduction is one per eleme
   m.attr("counters") = nb::cast(CountersView{});
 }
 
+// A short list of plain ints, without a detour by arrays.
+std::optional<Tensor> few_ints(nb::handle value, std::string_view device) {
+  constexpr Py_ssize_t kMost = 64;
+  if (!PyList_Check(value.ptr())) return {};
+  const Py_ssize_t count = PyList_GET_SIZE(value.ptr());
+  if (count == 0 || count > kMost) return {};
+  std::vector<int32_t> ints;
+  ints.reserve(size_t(count));
+  for (Py_ssize_t i = 0; i < count; i++) {
+    PyObject* const item = PyList_GET_ITEM(value.ptr(), i);
+    if (!PyLong_CheckExact(item)) return {};
+    int overflow = 0;
+    const long number = PyLong_AsLongAndOverflow(item, &overflow);
+    if (overflow != 0 || number != int32_t(number)) return {};
+    ints.push_back(int32_t(number));
+  }
+  return Tensor::from<int32_t>(ints, {int64_t(count)}, device);
+}
+
 }  // namespace
 
 Tensor tensor_of_data(nb::handle data, std::optional<DType> dtype, std::string_view device) {
@@ -223,6 +243,9 @@ Tensor tensor_of_data(nb::handle data, std::optional<DType> dtype, std::string_v
       check_fits("tensor", dtype.value_or(dtype_of_number(*number)), *number);
       return Tensor::full({}, *number, dtype, device);
     }
+  }
+  if (dtype.value_or(dtypes::int32) == dtypes::int32) {
+    if (std::optional<Tensor> few = few_ints(data, device)) return *std::move(few);
   }
   const nb::object parts =
       arrays().attr("bytes_of_data")(data, dtype ? nb::cast(*dtype) : nb::none());

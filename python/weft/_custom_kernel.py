@@ -17,8 +17,8 @@ def custom_kernel(build: Callable[..., Any], outputs: Sequence[tuple[Any, DType 
     and gives what the kernel does: a SINK, or the effects of one. Elements are in row-major order. The
     kernel has to write all elements of its outputs, and to stay within its memory: nothing checks that.
     Inputs are those of the call, whatever is written to them later. Gradients do not pass: weft.function
-    gives one; and jit does not capture it. The result is a Tensor, or a tuple of them where there are
-    several outputs.
+    gives one. The result is a Tensor, or a tuple of them where there are several outputs. A kernel equal
+    to one of an earlier call is not compiled again.
 
     >>> from weft import custom_kernel
     >>> from weft.ir import UOp

@@ -2,7 +2,9 @@
 #include "engine/index_checks.h"
 
 #include <array>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <set>
 #include <span>
@@ -19,27 +21,18 @@
 namespace weft {
 namespace {
 
-// Texts are few, one per axis and size, and never freed.
-const std::string* text_for(const Value& guard) {
-  static auto* const kTexts = new std::set<std::string>;
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  return &*kTexts
-               ->insert(fmt::format("[index] an index is out of bounds of axis {} with size {}",
-                                    guard.numbers()[0], guard.numbers()[1]))
-               .first;
-}
-
 bool is_computed_guard(const Closure::Node& n) {
   return n.is_needed && !n.is_filled && n.value->is_guard();
 }
 
-std::vector<Value*> computed_from(const Closure& closure, size_t guard) {
+}  // namespace
+
+std::vector<Value*> computed_from(const Closure& closure, size_t place) {
   const std::span<const Closure::Node> nodes = closure.nodes();
   std::vector<Value*> stored;
   std::vector<bool> is_it(nodes.size());
-  is_it[guard] = true;
-  for (size_t i = guard + 1; i < nodes.size(); i++) {
+  is_it[place] = true;
+  for (size_t i = place + 1; i < nodes.size(); i++) {
     const Closure::Node& n = nodes[i];
     if (n.is_filled || n.value->is_staged()) continue;
     for (const Ref<Value>& source : n.value->sources()) {
@@ -50,24 +43,30 @@ std::vector<Value*> computed_from(const Closure& closure, size_t guard) {
   return stored;
 }
 
-}  // namespace
-
 std::vector<IndexCheck> index_checks(const Closure& closure) {
   std::vector<IndexCheck> checks;
   for (size_t i = 0; i < closure.nodes().size(); i++) {
     const Closure::Node& n = closure.nodes()[i];
     if (!is_computed_guard(n)) continue;
     checks.push_back({.check = n.value->sources()[1].get(),
-                      .text = text_for(*n.value),
+                      .of = {n.value->numbers()[0], n.value->numbers()[1]},
                       .computed = computed_from(closure, i)});
   }
   return checks;
 }
 
-bool is_set(const Buffer& check) {
-  std::array<std::byte, 1> bit{};
-  check.copy_out(bit);
-  return bit[0] != std::byte(0);
+const std::string* failure_of(const Buffer& check, IndexedAxis of) {
+  std::array<std::byte, sizeof(int64_t)> bytes{};
+  check.copy_out(bytes);
+  const auto index = std::bit_cast<int64_t>(bytes);
+  if (index == kNoIndex) return nullptr;
+  static auto* const kTexts = new std::set<std::string>;
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  return &*kTexts
+               ->insert(fmt::format("[index] {} is out of bounds of axis {} with size {}", index,
+                                    of.axis, of.size))
+               .first;
 }
 
 }  // namespace weft

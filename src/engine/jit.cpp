@@ -325,10 +325,11 @@ class Replay {
     std::array<Ref<Value>, Value::kMostSources> released;  // results have no sources
     const std::lock_guard lock(graph_mutex());
     for (const JitRecipe::Check& check : recipe_.checks) {
-      if (!is_set(*memory_[check.slot])) continue;
-      failure = check.text;
+      const std::string* const text = failure_of(*memory_[check.slot], check.of);
+      if (text == nullptr) continue;
+      failure = text;
       for (const uint32_t result : check.results) {
-        if (results_[result]) results_[result]->set_failure(check.text);
+        if (results_[result]) results_[result]->set_failure(text);
       }
     }
     for (const size_t i : overwritten_) memory_[i]->next_generation();

@@ -8,11 +8,13 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/ref.h"
+#include "engine/custom_kernels.h"
 #include "engine/index_checks.h"
 #include "engine/jit_recipe.h"
 #include "engine/prepare_schedule.h"
@@ -25,6 +27,7 @@
 #include "runtime/kernel_operations.h"
 #include "schedule/schedule.h"
 #include "value/closure.h"
+#include "value/custom_kernel.h"
 #include "value/import.h"
 #include "value/storage.h"
 #include "value/tape.h"
@@ -65,12 +68,10 @@ class Maker {
     {
       const std::lock_guard lock(graph_mutex());
       for (JitWatch::Bound& b : watch_.bound()) release_placeholder(b);
-      for (const Ref<Value>& result : results_) add_sink(*result);
-      for (Group& group : groups_) close(group);
     }
-    for (Group& group : groups_) add_kernels(group);
-    watch_.settle();
-    run_once();
+    run_stages();
+    fail_results();
+    recipe_->runs = 1;
     return std::move(recipe_);
   }
 
@@ -163,23 +164,77 @@ class Maker {
     const auto number = uint32_t(&b - watch_.bound().data());
     if (b.is_written) {
       const bool is_used = b.placeholder->owners() > 1;
-      if (is_used) placeholders_.emplace(b.placeholder.get(), number);
+      if (is_used) known_.emplace(b.placeholder.get(), number);
       Ref<Value> dropped = std::move(b.placeholder);
     } else {
-      placeholders_.emplace(b.placeholder.get(), number);
+      known_.emplace(b.placeholder.get(), number);
     }
   }
 
-  void add_sink(Value& value) {
+  // ---- stages
+
+  // Values to compute, and then outputs of kernels of users, which are called on them.
+  struct Stage {
+    std::vector<Value*> roots;
+    std::vector<Ref<Value>> called;
+  };
+
+  // What a kernel of a user reads is computed in a stage before the one that reads what it writes.
+  void run_stages() {
+    std::vector<Stage> stages(1);
+    for (const Ref<Value>& result : results_) stages[0].roots.push_back(result.get());
+    while (!stages.empty()) {
+      if (std::vector<Ref<Value>> called = close_groups(stages.back().roots); !called.empty()) {
+        stages.push_back(stage_before(std::move(called)));
+        continue;
+      }
+      for (Group& group : groups_) add_kernels(group);
+      if (stages.size() == 1) watch_.settle();
+      run_calls();
+      groups_.clear();
+      for (const Ref<Value>& value : stages.back().called) call(*value);
+      stages.pop_back();
+    }
+  }
+
+  // The groups of these; or none, and what is to be called before.
+  std::vector<Ref<Value>> close_groups(std::span<Value* const> roots) {
+    std::vector<Ref<Value>> called;
+    const std::lock_guard lock(graph_mutex());
+    for (Value* root : roots) add_root(*root);
+    for (Group& group : groups_) {
+      close(group);
+      for (Value* value : group.closure->copies()) called.emplace_back(value);
+    }
+    if (!called.empty()) groups_.clear();
+    return called;
+  }
+
+  static Stage stage_before(std::vector<Ref<Value>> called) {
+    Stage stage;
+    for (const Ref<Value>& value : called) {
+      for (const Ref<Value>& input : value->custom_kernel()->inputs) {
+        const bool is_known = std::ranges::find(stage.roots, input.get()) != stage.roots.end();
+        if (!is_known) stage.roots.push_back(input.get());
+      }
+    }
+    stage.called = std::move(called);
+    return stage;
+  }
+
+  void add_root(Value& value) {
     if (value.is_filled() && value.buffer()->is_seen_outside()) throw Overtaken();
-    const uint32_t number = result_numbers_.at(&value);
+    const auto result = result_numbers_.find(&value);
+    uint32_t unused = kNone;
+    uint32_t& slot =
+        result != result_numbers_.end() ? recipe_->results[result->second].slot : unused;
+    if (slot != kNone) return;
     if (value.numel() == 0) {
-      recipe_->results[number].slot = add_slot({&value.device(), nullptr, 0});
+      slot = add_slot({&value.device(), nullptr, 0});
     } else if (const Value* at_hand = value_at_hand(value)) {
-      recipe_->results[number].slot = slot_of_filled(*at_hand);
+      slot = slot_of_filled(*at_hand);
     } else {
-      Group& group = group_of(value.device());
-      group.roots.push_back(&value);
+      group_of(value.device()).roots.push_back(&value);
     }
   }
 
@@ -192,8 +247,8 @@ class Maker {
 
   // The memory of a placeholder, or of what the function made from data.
   uint32_t slot_of_filled(const Value& value) {
-    const auto bound = placeholders_.find(&value);
-    if (bound != placeholders_.end()) return bound->second;
+    const auto known = known_.find(&value);
+    if (known != known_.end()) return known->second;
     if (!value.is(Op::BUFFER)) throw Overtaken();
     return add_slot({&value.device(), value.buffer(), 0});
   }
@@ -206,7 +261,7 @@ class Maker {
   void close(Group& group) {
     group.closure = std::make_unique<Closure>(group.roots);
     for (const Closure::Node& n : group.closure->nodes()) {
-      if (n.is_filled && !placeholders_.contains(n.value)) {
+      if (n.is_filled && !known_.contains(n.value)) {
         if (!n.value->is(Op::BUFFER)) throw Overtaken();
         group.constants.emplace_back(n.value);  // kept for every run
       }
@@ -228,15 +283,31 @@ class Maker {
       set_result(*imported.outputs[i], slot);
     }
     for (const IndexCheck& check : index_checks(*group.closure)) add_check(check);
+    for (size_t i = 0; i < group.closure->nodes().size(); i++) pass_failures(*group.closure, i);
+  }
+
+  // What failed before, behind a kernel of a user, fails what is computed from it.
+  void pass_failures(const Closure& closure, size_t place) {
+    const auto failing = failing_.find(closure.nodes()[place].value);
+    if (failing == failing_.end()) return;
+    const std::vector<size_t> checks = failing->second;
+    for (const Value* value : computed_from(closure, place)) {
+      for (const size_t check : checks) add_failing(*value, check);
+    }
+  }
+
+  void add_failing(const Value& value, size_t check) {
+    std::vector<size_t>& checks = failing_[&value];
+    if (std::ranges::find(checks, check) != checks.end()) return;
+    checks.push_back(check);
+    const auto known = result_numbers_.find(&value);
+    if (known != result_numbers_.end()) recipe_->checks[check].results.push_back(known->second);
   }
 
   void add_check(const IndexCheck& check) {
-    JitRecipe::Check c{.slot = slot_of(*check.check), .text = check.text, .results = {}};
-    for (const Value* value : check.computed) {
-      const auto known = result_numbers_.find(value);
-      if (known != result_numbers_.end()) c.results.push_back(known->second);
-    }
-    recipe_->checks.push_back(std::move(c));
+    const size_t number = recipe_->checks.size();
+    recipe_->checks.push_back({.slot = slot_of(*check.check), .of = check.of, .results = {}});
+    for (const Value* value : check.computed) add_failing(*value, number);
   }
 
   uint32_t slot_of(const Value& value) {
@@ -320,32 +391,90 @@ class Maker {
   // ---- the call itself
 
   // What is overwritten is a copy: others may read the memory as it is.
-  void run_once() {
-    std::vector<Ref<Buffer>> memory;
+  void run_calls() {
+    memory_.resize(recipe_->slot_count());
+    is_copied_.resize(recipe_->bindings.size());
     for (size_t i = 0; i < recipe_->bindings.size(); i++) {
-      Ref<Buffer> of = watch_.bound()[i].memory;
-      if (recipe_->bindings[i].is_overwritten) {
-        Ref<Buffer> copy = Buffer::make(of->device(), of->bytes());
-        copy->copy_from(*of);
-        of = std::move(copy);
-      }
-      memory.push_back(std::move(of));
+      if (!memory_[i]) memory_[i] = watch_.bound()[i].memory;
+      if (!recipe_->bindings[i].is_overwritten || is_copied_[i]) continue;
+      Ref<Buffer> copy = Buffer::make(memory_[i]->device(), memory_[i]->bytes());
+      copy->copy_from(*memory_[i]);
+      memory_[i] = std::move(copy);
+      is_copied_[i] = true;
     }
-    garbage_.reserve((results_.size() + others_.size()) * Value::kMostSources);
-    run_recipe(*recipe_, memory);
+    garbage_.reserve(garbage_.size() + (results_.size() + others_.size()) * Value::kMostSources);
+    weft::run_calls(*recipe_, memory_, calls_run_);
+    calls_run_ = recipe_->calls.size();
     const std::lock_guard lock(graph_mutex());
-    for (const JitRecipe::Check& check : recipe_->checks) {
-      if (!is_set(*memory[check.slot])) continue;
-      for (const uint32_t result : check.results) results_[result]->set_failure(check.text);
-    }
     for (size_t i = 0; i < results_.size(); i++) {
-      fill(*results_[i], memory[recipe_->results[i].slot]);
+      if (recipe_->results[i].slot != kNone) fill(*results_[i], recipe_->results[i].slot);
     }
-    for (const auto& [value, slot] : others_) fill(*value, memory[slot]);
+    for (const auto& [value, slot] : others_) fill(*value, slot);
   }
 
-  void fill(Value& value, const Ref<Buffer>& memory) {
+  // An output of a kernel of a user, whose inputs are there; another output may have run it.
+  void call(Value& value) {
     if (value.is_filled()) return;
+    const CustomKernel& kernel = *value.custom_kernel();
+    if (!kernel.results.empty()) throw Overtaken();
+    Device& device = value.device();
+    const auto [at, is_new] = called_.try_emplace(&kernel, uint32_t(recipe_->slot_count()));
+    if (is_new) add_custom_call(kernel, device);
+    set_result(value, at->second + uint32_t(value.numbers()[1]));
+    for (const Ref<Value>& input : kernel.inputs) {
+      const auto failing = failing_.find(input.get());
+      if (failing == failing_.end()) continue;
+      const std::vector<size_t> checks = failing->second;
+      for (const size_t check : checks) add_failing(value, check);
+    }
+    run_calls();
+  }
+
+  void add_custom_call(const CustomKernel& kernel, Device& device) {
+    recipe_->custom_programs.push_back(prepare_custom_kernel(kernel, device));
+    const PreparedKernel& prepared = *recipe_->custom_programs.back();
+    JitRecipe::Call c{.program = prepared.program.get(),
+                      .first_argument = uint32_t(recipe_->arguments.size()),
+                      .argument_count = uint32_t(kernel.outputs.size() + kernel.inputs.size()),
+                      .written = uint32_t(kernel.outputs.size()),
+                      .first_variable = uint32_t(recipe_->variables.size()),
+                      .variable_count = 0,
+                      .bytes = 0,
+                      .flops = prepared.flops.count({}),
+                      .name = {},
+                      .operations = {}};
+    for (const CustomKernel::Output& output : kernel.outputs) {
+      const size_t bytes = Buffer::bytes_for(device, output.dtype, output.count);
+      recipe_->arguments.push_back(add_slot({&device, nullptr, bytes}));
+      c.bytes += bytes;
+    }
+    for (const Ref<Value>& input : kernel.inputs) {
+      const Value* const at_hand = value_at_hand(*input);
+      if (at_hand == nullptr && input->numel() > 0) throw Overtaken();
+      recipe_->arguments.push_back(at_hand != nullptr ? slot_of_filled(*at_hand)
+                                                      : add_slot({&device, nullptr, 0}));
+      c.bytes += Buffer::bytes_for(device, input->dtype(), input->numel());
+    }
+    if (shows(2)) {
+      c.name = kernel.name;
+      c.operations = kernel_operations(kernel.ast.root);
+    }
+    recipe_->calls.push_back(std::move(c));
+  }
+
+  void fail_results() {
+    const std::lock_guard lock(graph_mutex());
+    for (const JitRecipe::Check& check : recipe_->checks) {
+      const std::string* const text = failure_of(*memory_[check.slot], check.of);
+      if (text == nullptr) continue;
+      for (const uint32_t result : check.results) results_[result]->set_failure(text);
+    }
+  }
+
+  void fill(Value& value, uint32_t slot) {
+    if (value.is_filled()) return;
+    known_[&value] = slot;
+    const Ref<Buffer>& memory = memory_[slot];
     std::array<Ref<Value>, Value::kMostSources> released;
     value.fill(memory, released);
     for (Ref<Value>& source : released) {
@@ -359,8 +488,13 @@ class Maker {
   std::vector<Ref<Value>> results_;  // the references that a Closure's roots have
   std::vector<std::pair<Ref<Value>, uint32_t>> others_;  // computed on the way, and their slots
   std::unordered_map<const Storage*, uint32_t> made_;
+  std::unordered_map<const CustomKernel*, uint32_t> called_;  // the slot of the first output
   std::unordered_map<const Value*, uint32_t> result_numbers_;
-  std::unordered_map<const Value*, uint32_t> placeholders_;
+  std::unordered_map<const Value*, uint32_t> known_;  // slots of placeholders, and of what has run
+  std::unordered_map<const Value*, std::vector<size_t>> failing_;  // checks, of what has run
+  std::vector<Ref<Buffer>> memory_;                                // of all slots
+  std::vector<bool> is_copied_;                                    // of bindings
+  size_t calls_run_ = 0;
   std::vector<Group> groups_;
 };
 

@@ -79,8 +79,8 @@ class JitWatch : public StorageWatch {
 bool is_jit_part(const Tensor& input, size_t uses);
 
 // What the function left in the storages, and in `outputs`, as kernels; they have run. Null where
-// other threads have computed some of it meanwhile: then nothing has run. `outputs` are handles on
-// what the function saw. Settles.
+// other threads have computed some of it meanwhile: then what has run is in its Values. `outputs`
+// are handles on what the function saw. Settles.
 std::shared_ptr<const JitRecipe> make_recipe(JitWatch& watch, std::span<const Tensor> outputs);
 
 }  // namespace weft

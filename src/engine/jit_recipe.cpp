@@ -72,21 +72,23 @@ void run_recording(const JitRecipe& recipe, std::span<const Ref<Buffer>> memory)
   for (const JitRecipe::Call& call : recipe.calls) count_kernel(call.bytes, call.flops);
 }
 
-}  // namespace
-
-void run_recipe(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory) {
+void make_memory(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory) {
   memory.resize(recipe.slot_count());
   for (size_t i = 0; i < recipe.slots.size(); i++) {
     const JitRecipe::Slot& slot = recipe.slots[i];
-    memory[recipe.bindings.size() + i] =
-        slot.held ? slot.held : Buffer::make(*slot.device, slot.bytes);
+    Ref<Buffer>& own = memory[recipe.bindings.size() + i];
+    if (!own) own = slot.held ? slot.held : Buffer::make(*slot.device, slot.bytes);
   }
-  if (++recipe.runs == 2) record(recipe, memory);
-  if (recipe.recording && !shows(2)) return run_recording(recipe, memory);
+}
+
+}  // namespace
+
+void run_calls(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory, size_t first_call) {
+  make_memory(recipe, memory);
   SmallVector<Buffer*, 16> arguments;
-  size_t done = 0;
+  size_t done = first_call;
   try {
-    for (const JitRecipe::Call& call : recipe.calls) {
+    for (const JitRecipe::Call& call : std::span(recipe.calls).subspan(first_call)) {
       arguments.clear();
       for (uint32_t a = 0; a < call.argument_count; a++) {
         arguments.push_back(memory[recipe.arguments[call.first_argument + a]].get());
@@ -106,6 +108,13 @@ void run_recipe(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory) {
     lose_written(recipe, done, memory);
     throw;
   }
+}
+
+void run_recipe(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory) {
+  make_memory(recipe, memory);
+  if (++recipe.runs == 2) record(recipe, memory);
+  if (recipe.recording && !shows(2)) return run_recording(recipe, memory);
+  run_calls(recipe, memory, 0);
 }
 
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/ref.h"
+#include "engine/index_checks.h"
 #include "engine/prepare_schedule.h"
 #include "ir/dtype.h"
 #include "runtime/buffer.h"
@@ -82,11 +83,11 @@ struct JitRecipe {
     std::string name, operations;  // where runs are shown
   };
 
-  // Where memory holds true after a run, an index was out of range: what was computed with it has
+  // Where memory holds an index after a run, that was out of range: what was computed with it has
   // failed.
   struct Check {
     uint32_t slot;
-    const std::string* text;
+    IndexedAxis of;
     std::vector<uint32_t> results;
   };
 
@@ -104,7 +105,9 @@ struct JitRecipe {
   std::vector<uint32_t> arguments;  // slots
   std::vector<int64_t> variables;
   std::vector<Check> checks;
-  std::vector<std::shared_ptr<const PreparedSchedule>> programs;  // own them
+  // Own the programs.
+  std::vector<std::shared_ptr<const PreparedSchedule>> programs;
+  std::vector<std::shared_ptr<const PreparedKernel>> custom_programs;
 
   // The calls as one piece of work, where their device has that. Made in the second run, and null
   // before: many captures run once. Under the lock of realise.
@@ -123,5 +126,8 @@ struct JitRecipe {
 // bindings; what is overwritten of it is the caller's. When a kernel fails, what those before it
 // wrote to is lost.
 void run_recipe(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory);
+// The same for the calls from one on, of a recipe that is being made: `memory` holds that of
+// earlier ones too.
+void run_calls(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory, size_t first_call);
 
 }  // namespace weft

@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/ref.h"
+#include "engine/custom_kernels.h"
 #include "engine/index_checks.h"
 #include "engine/prepare_schedule.h"
 #include "engine/run_schedule.h"
@@ -31,7 +32,6 @@
 #include "ir/op.h"
 #include "ir/print.h"
 #include "runtime/buffer.h"
-#include "runtime/counters.h"
 #include "runtime/debug.h"
 #include "runtime/device.h"
 #include "runtime/kernel_cache.h"
@@ -145,6 +145,13 @@ Ref<Buffer> memory_at_hand(const Value& value) {
   return of->buffer();
 }
 
+// The staged Value that this one is another shape of: computed, it is at hand. Else itself.
+Value* staged_at_hand(Value& value) {
+  Value* of = &value;
+  while (!of->is_filled() && kSameElements.has(of->op())) of = of->sources()[0].get();
+  return of->is_staged() && !of->is_filled() ? of : &value;
+}
+
 std::vector<ScheduledKernel> describe(const Schedule& schedule, Device& device) {
   const auto prepared = prepare_schedule(schedule, device);
   std::vector<ScheduledKernel> kernels;
@@ -194,8 +201,8 @@ class Job {
         fill(*version, std::move(memory), garbage_);
         continue;
       }
-      roots.push_back(version.get());
-      roots_.push_back(std::move(version));
+      roots_.emplace_back(staged_at_hand(*version));
+      roots.push_back(roots_.back().get());
     }
     if (roots.empty()) return;
     device_ = &roots[0]->device();
@@ -225,11 +232,12 @@ class Job {
                            : describe_reference(imported);
   }
 
-  // The node of the only root; none where it is in memory.
+  // The node of the only root; none where it is, or will be, in memory.
   std::optional<Graph> graph() {
     if (!closure_) return {};
     const Imported imported = import_values(*closure_);
     const auto at = std::find(imported.outputs.begin(), imported.outputs.end(), roots_[0].get());
+    if (at == imported.outputs.end()) return {};  // staged: memory, for what reads it
     return Graph{imported.arena, imported.sink.src(size_t(at - imported.outputs.begin()))};
   }
 
@@ -265,10 +273,12 @@ class Job {
       const auto at = std::ranges::find(imported.outputs, check.check);
       const size_t number = size_t(at - imported.outputs.begin());
       const bool is_new = at != imported.outputs.end();
-      if (!is_set(is_new ? *outputs[number] : *check.check->buffer())) continue;
+      const std::string* const text =
+          failure_of(is_new ? *outputs[number] : *check.check->buffer(), check.of);
+      if (text == nullptr) continue;
       for (Value* value : check.computed) {
-        if (value->failure() == nullptr) value->set_failure(check.text);
-        if (closure_->node_of(*value).roots > 0 && first == nullptr) first = check.text;
+        if (value->failure() == nullptr) value->set_failure(text);
+        if (closure_->node_of(*value).roots > 0 && first == nullptr) first = text;
       }
     }
     return first;
@@ -350,25 +360,9 @@ void fill_copy(Value& copy, const Storage& source, Garbage& garbage) {
 void fill_called(Value& value, std::span<const Ref<Storage>> inputs, Garbage& garbage) {
   CustomKernel& kernel = *value.custom_kernel();
   if (kernel.results.empty()) {
-    std::vector<Ref<Buffer>> held;
-    std::vector<Buffer*> arguments;
-    uint64_t bytes = 0;
-    for (const CustomKernel::Output& output : kernel.outputs) {
-      kernel.results.push_back(Buffer::make(value.device(), output.dtype, output.count));
-      arguments.push_back(kernel.results.back().get());
-    }
-    for (const Ref<Storage>& input : inputs) {
-      held.push_back(input->memory());
-      arguments.push_back(held.back().get());
-    }
-    for (const Buffer* argument : arguments) bytes += argument->bytes();
-    try {
-      value.device().compile(kernel.ast.root, kernel.name)->run(arguments, {});
-    } catch (...) {
-      kernel.results.clear();
-      throw;
-    }
-    count_kernel(bytes, KernelFlops(kernel.ast.root).count({}));
+    std::vector<Ref<Buffer>> memory;
+    for (const Ref<Storage>& input : inputs) memory.push_back(input->memory());
+    kernel.results = run_custom_kernel(kernel, value.device(), memory);
     for (Ref<Value>& input : kernel.inputs) garbage.push_back(std::move(input));
     kernel.inputs.clear();
   }
@@ -428,10 +422,28 @@ void run_copies(std::vector<Ref<Value>> first) {
   }
 }
 
-// use(Job) for all that realising these takes, what is copied from other devices first.
-template <class Use>
-void for_each_job(std::span<Storage* const> storages, Use&& use) {
-  std::vector<Storages> stages;
+// What realising storages takes: those of each stage, after the kernels of users that it needs.
+struct Listed {
+  Storages storages;
+  std::vector<Ref<Value>> called;  // one output of each kernel
+};
+
+std::vector<Ref<Value>> not_yet_called(std::span<const Ref<Value>> staged) {
+  std::vector<Ref<Value>> called;
+  for (const Ref<Value>& value : staged) {
+    const CustomKernel* const kernel = value->custom_kernel();
+    if (kernel == nullptr || !kernel->results.empty()) continue;
+    const bool is_known = std::ranges::any_of(
+        called, [&](const Ref<Value>& other) { return other->custom_kernel() == kernel; });
+    if (!is_known) called.push_back(value);
+  }
+  return called;
+}
+
+// use(Job) and call(Value of a kernel) for all that realising these takes, in the order of runs.
+template <class Use, class Call>
+void for_each_job(std::span<Storage* const> storages, Use&& use, Call&& call) {
+  std::vector<Listed> stages;
   Storages next;
   for (Storage* storage : storages) next.emplace_back(storage);
   while (!next.empty()) {
@@ -439,11 +451,14 @@ void for_each_job(std::span<Storage* const> storages, Use&& use) {
     for (const std::vector<Storage*>& group : by_device(pointers_to(next))) {
       for (Ref<Value>& copy : Job(group).copies()) copies.push_back(std::move(copy));
     }
-    stages.push_back(std::move(next));
+    stages.push_back({std::move(next), not_yet_called(copies)});
     next = storages_of_sources(copies);
   }
   for (size_t i = stages.size(); i-- > 0;) {
-    for (const std::vector<Storage*>& group : by_device(pointers_to(stages[i]))) use(Job(group));
+    for (const Ref<Value>& value : stages[i].called) call(*value);
+    for (const std::vector<Storage*>& group : by_device(pointers_to(stages[i].storages))) {
+      use(Job(group));
+    }
   }
 }
 
@@ -474,16 +489,22 @@ Graph graph_to_realize(Storage& storage) {
 std::vector<ScheduledKernel> kernels_to_realize(std::span<Storage* const> storages) {
   const std::lock_guard lock(realize_mutex());
   std::vector<ScheduledKernel> kernels;
-  for_each_job(storages, [&](Job job) {
-    for (ScheduledKernel& kernel : job.kernels()) kernels.push_back(std::move(kernel));
-  });
+  for_each_job(
+      storages,
+      [&](Job job) {
+        for (ScheduledKernel& kernel : job.kernels()) kernels.push_back(std::move(kernel));
+      },
+      [&](const Value& called) {
+        kernels.push_back(describe_custom_kernel(*called.custom_kernel(), called.device()));
+      });
   return kernels;
 }
 
 size_t count_kernels_to_realize(std::span<Storage* const> storages) {
   const std::lock_guard lock(realize_mutex());
   size_t count = 0;
-  for_each_job(storages, [&](Job job) { count += job.count_kernels(); });
+  for_each_job(
+      storages, [&](Job job) { count += job.count_kernels(); }, [&](const Value&) { count++; });
   return count;
 }
 

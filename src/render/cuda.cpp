@@ -68,10 +68,12 @@ constexpr CRow kRows[] = {
 #define WEFT_CUT(cut, back) \
   "float x = " cut "(a); if (" back "(x) != a) x = __int_as_float(__float_as_int(x) | 1); "
 #define WEFT_X "float x = a; "
-#define WEFT_HALF_OF_X "unsigned short r; asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(r) : \"f\"(x)); return r;"
+// The instructions lose the sign of NaN.
+#define WEFT_SIGNED_R "return r | (__float_as_uint(x) >> 16 & 0x8000);"
+#define WEFT_HALF_OF_X "unsigned short r; asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(r) : \"f\"(x)); " WEFT_SIGNED_R
 #define WEFT_BF16_OF_X \
-  "\n#if __CUDA_ARCH__ >= 800\n  unsigned short r; asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(r) : \"f\"(x)); return r;\n" \
-  "#else\n  unsigned n = __float_as_uint(x); return x != x ? 0x7fff : (n + 0x7fff + (n >> 16 & 1)) >> 16;\n#endif\n"
+  "\n#if __CUDA_ARCH__ >= 800\n  unsigned short r; asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(r) : \"f\"(x)); " WEFT_SIGNED_R "\n" \
+  "#else\n  unsigned n = __float_as_uint(x); return x != x ? n >> 16 | 0x7fff : (n + 0x7fff + (n >> 16 & 1)) >> 16;\n#endif\n"
 #define WEFT_X_OF_HALF "float x; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(x) : \"h\"(a)); "
 #define WEFT_X_OF_BF16 "float x = __uint_as_float((unsigned)a << 16); "
 #define WEFT_SIGNED_OF_X "return x >= $l && x < $h ? ($T)x : x != x ? 0 : x < 0 ? $m : $g;"

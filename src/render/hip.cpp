@@ -47,6 +47,7 @@ constexpr GpuDialect kHip{
         "typedef $T $N __attribute__((ext_vector_type($n)));\n"
         "typedef $N $Nm __attribute__((aligned(sizeof($T)), may_alias));\n",
     .make_vector = "($T){$L}",
+    .converts_lanes = false,
     .lanes = kLanesByIndex,
     .read_vector = "*($Tm*)($p)",
     .write_vector = "*($Tm*)($p) = $v",

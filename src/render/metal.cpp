@@ -45,6 +45,7 @@ constexpr GpuDialect kMetal{
     .vector_name = "$Tx$n",
     .vector_defined_as = "struct $N {\n  $T v[$n];\n};\n",
     .make_vector = "$T{{$L}}",
+    .converts_lanes = false,
     .lanes = {".v[0]", ".v[1]", ".v[2]", ".v[3]", ".v[4]", ".v[5]", ".v[6]", ".v[7]", ".v[8]",
               ".v[9]", ".v[10]", ".v[11]", ".v[12]", ".v[13]", ".v[14]", ".v[15]"},
     .read_vector = "*($S $T*)($p)",

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,8 +27,8 @@ std::string render_llvm(UOp linear, std::string_view name);  // LLVM IR, of LLVM
 
 // How a WebGPU device does float32, which the language leaves open.
 struct WgslFloats {
-  bool fused = false;      // fma() rounds once; else its text is an exact one in integers
-  bool contracts = false;  // a * b + c may become an fma,
+  bool fused = false;       // fma() rounds once; else its text is an exact one in integers
+  bool contracts = false;   // a * b + c may become an fma,
   bool simplifies = false;  // or (a + b) - b become a: the text keeps it from that
 };
 // A WGSL module with the entry point `main`. Bindings of group 0: 0 is a uniform buffer of
@@ -35,6 +36,22 @@ struct WgslFloats {
 // the DEFINE_GLOBALs that stand in the list, by number. Memory is in words: buffers have a multiple
 // of 4 bytes, of 8 with 64-bit dtypes.
 std::string render_wgsl(UOp linear, std::string_view name, WgslFloats floats = {});
+
+// PTX: one .entry that takes a pointer for each DEFINE_GLOBAL in order of number, then the value of
+// each of variable_names() in its dtype; DEFINE_LOCALs that need more than 48 KiB are the dynamic
+// shared memory of the launch, scratch_bytes() of it. Memory is aligned to 16 bytes. The text for
+// sm_80 runs on every later machine too.
+enum class PtxLevel : uint8_t { kSm80, kSm90 };
+std::string render_ptx(UOp linear, std::string_view name, PtxLevel level);
+std::string render_ptx(UOp linear, std::string_view name);  // for sm_80
+Target ptx_target();
+
+// Triton: a Python module with one @triton.jit function, whose programs are workgroups. It takes a
+// pointer for each DEFINE_GLOBAL in order of number, then each of variable_names(); bool is uint8
+// in memory, float16, bfloat16 and the fp8 formats are unsigned integers of their width. It has to
+// be compiled with enable_fp_fusion=False. Local memory and vectors have no text.
+std::string render_triton(UOp linear, std::string_view name);
+Target triton_target();
 
 // Whether the target's float16 <-> float32 conversions are instructions (F16C on x86).
 enum class HalfCasts : bool { kDecomposed, kNative };

@@ -196,7 +196,8 @@ class WgslRenderer : public Renderer {
   void address(UOp n) override {
     const UOp i = n.src(1);
     std::string index = is_long(i.dtype()) ? in_brackets(operand(i, 0)) + ".x" : operand(i, 0);
-    if (i.is_const()) index = fmt::format("{}u", uint32_t(i.const_int()));  // negative behind a gate
+    if (i.is_const())
+      index = fmt::format("{}u", uint32_t(i.const_int()));  // negative behind a gate
     const int lanes = n.dtype().lanes;
     if (lanes > 1) {
       const bool is_signed = !i.is_const() && i.dtype().is_signed() && !is_long(i.dtype());

@@ -106,6 +106,9 @@ enum class Bound : uint8_t { kLeast, kMost };
 // The bound where x is past it; at the bound itself the gradient goes to x. NaN wins, of either.
 Tensor bounded(const Tensor& x, Operand y, Bound bound) {
   const Met met = meet("clamp", x, y);
+  if (met.dtype.is_int()) {
+    return tensor_of(apply(bound == Bound::kLeast ? Op::MAX : Op::MIN, met.x, met.y), met.dtype);
+  }
   Term is_past = bound == Bound::kLeast ? met.x < met.y : met.y < met.x;
   if (met.dtype.is_float() && has_nan(y)) is_past = is_past | is_nan(met.y);
   return tensor_of(where(is_past, met.y, met.x), met.dtype);

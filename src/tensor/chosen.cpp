@@ -9,17 +9,20 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/ref.h"
 #include "engine/foreign_memory.h"
+#include "engine/index_checks.h"
 #include "ir/bounds.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
 #include "runtime/array_bytes.h"
 #include "runtime/device.h"
+#include "tensor/index_bounds.h"
 #include "tensor/operand.h"
 #include "value/movement.h"
 #include "value/storage.h"
@@ -47,10 +50,13 @@ bool is_at_hand(const Tensor& x) {
   return storage_watch() == nullptr && device_of(x).has_host_memory() && x.is_realized();
 }
 
-void check_values(std::string_view what, const Tensor& index, int64_t axis, int64_t size) {
+// The integers, all of which are in range.
+std::vector<uint64_t> checked_values(std::string_view what, const Tensor& index, int64_t axis,
+                                     int64_t size) {
   const bool is_unsigned = !index.dtype().is_signed();
   const DType type = index.dtype();
-  for (const uint64_t bits : bits_of_bytes(type, index.bytes())) {
+  std::vector<uint64_t> all = bits_of_bytes(type, index.bytes());
+  for (const uint64_t bits : all) {
     const auto i = int64_t(bits);
     const bool is_below = is_unsigned ? i < 0 : i < -size;  // unsigned ones past 63 bits wrapped
     if (!is_below && i < size) continue;
@@ -58,18 +64,33 @@ void check_values(std::string_view what, const Tensor& index, int64_t axis, int6
     throw IndexError(
         fmt::format("[{}] {} is out of bounds of axis {} with size {}", what, text, axis, size));
   }
+  return all;
 }
 
-// The same index; where one of `valid` does not hold, what is computed from it fails.
-Ref<Value> guarded(Ref<Value> index, const Ref<Value>& valid, int64_t axis, int64_t size) {
+// The same index; where one of `valid` does not hold, what is computed from it fails. `given` are
+// the integers as they were given, which the error names.
+Ref<Value> guarded(Ref<Value> index, const Ref<Value>& given, const Ref<Value>& valid, int64_t axis,
+                   int64_t size) {
   Device& device = index->device();
   const Sizes shape(index->shape());
-  Ref<Value> check = apply(Op::NOT, dtypes::bool_, shape, valid);
-  Sizes over{int64_t(Op::OR)}, ones(shape.size(), 1);
-  for (size_t i = 0; i < shape.size(); i++) over.push_back(int64_t(i));
-  if (!shape.empty()) {
-    check = reshaped(Value::make(Op::REDUCE_AXIS, dtypes::bool_, device, ones, over, check), {});
+  const DType type = dtypes::int64;
+  const Ref<Value> none = number(device, type, kNoIndex);
+  // Unsigned ones past 63 bits count as the largest, signed ones are never `none`.
+  const bool is_unsigned = !given->dtype().is_signed();
+  Ref<Value> named = cast_value(given, type);
+  if (given->dtype() == dtypes::uint64) {
+    const Ref<Value> wraps = both(Op::CMPLT, named, number(device, type, 0));
+    named = apply(Op::WHERE, type, shape, wraps, number(device, type, Interval::kHigh), named);
+  } else if (!is_unsigned && given->dtype().bits() == 64) {
+    named = both(Op::MAX, named, number(device, type, kNoIndex + 1));
   }
+  Ref<Value> check = apply(Op::WHERE, type, shape, valid, none, named);
+  Sizes over{int64_t(Op::MAX)}, ones(shape.size(), 1);
+  for (size_t i = 0; i < shape.size(); i++) {
+    if (shape[i] > 1) over.push_back(int64_t(i));
+  }
+  if (over.size() > 1) check = Value::make(Op::REDUCE_AXIS, type, device, ones, over, check);
+  check = reshaped(std::move(check), {});
   const DType dtype = index->dtype();
   return Value::make(Op::DETACH, dtype, device, shape, {axis, size}, std::move(index),
                      std::move(check));
@@ -83,15 +104,22 @@ Places places_of(std::string_view what, const Tensor& index, int64_t axis, int64
     throw DTypeError(fmt::format("[{}] an index has dtype {}; allowed are integers and bool", what,
                                  from.name()));
   }
+  if (size == 0 && index.numel() > 0) {
+    throw IndexError(
+        fmt::format("[{}] axis {} has size 0: no index is within its bounds", what, axis));
+  }
   const bool is_checked = is_at_hand(index);
-  if (is_checked) check_values(what, index, axis, size);
-  const Interval all = bounds_of(from);
-  const bool is_sure = is_checked || index.numel() == 0 ||
-                       (all.lo >= -size && all.hi < size && all.hi != Interval::kHigh);
+  if (is_checked) checked_values(what, index, axis, size);
+  const Ref<Value> given = read(index);
+  const auto is_within = [&](Interval all) {
+    return all.lo >= -size && all.hi < size && all.hi != Interval::kHigh;
+  };
+  const bool is_sure = is_checked || index.numel() == 0 || is_within(bounds_of(from)) ||
+                       is_within(element_bounds(*given));
   const bool is_wide = from.bits() == 64 || from == dtypes::uint32 || size > kMostInt32;
   const DType type = is_wide ? dtypes::int64 : dtypes::int32;
   Device& device = device_of(index);
-  Ref<Value> i = cast_value(read(index), type);
+  Ref<Value> i = cast_value(given, type);
   const Ref<Value> zero = number(device, type, 0), end = number(device, type, size);
   if (from.is_signed()) {
     i = apply(Op::WHERE, type, index.shape(), both(Op::CMPLT, i, zero), both(Op::ADD, i, end), i);
@@ -100,7 +128,18 @@ Places places_of(std::string_view what, const Tensor& index, int64_t axis, int64
   const Ref<Value> is_below = both(Op::CMPLT, i, zero);
   const Ref<Value> valid = both(Op::AND, apply(Op::NOT, dtypes::bool_, index.shape(), is_below),
                                 both(Op::CMPLT, i, end));
-  return {guarded(std::move(i), valid, axis, size), valid};
+  return {guarded(std::move(i), given, valid, axis, size), valid};
+}
+
+std::optional<std::vector<int64_t>> places_at_hand(std::string_view what, const Tensor& index,
+                                                   int64_t axis, int64_t size) {
+  if (!index.dtype().is_int() || !is_at_hand(index)) return {};
+  std::vector<int64_t> places;
+  for (const uint64_t bits : checked_values(what, index, axis, size)) {
+    const auto i = int64_t(bits);
+    places.push_back(i < 0 ? i + size : i);
+  }
+  return places;
 }
 
 Places counted_places(Device& device, int64_t size, size_t axis, size_t rank) {
@@ -152,6 +191,12 @@ Tensor Chosen::read() const {
 void Chosen::write(std::string_view what, Ref<Value> value, std::optional<Op> op) const {
   const Sizes to = shape();
   check_not_expanded(what, target);
+  if (op && target.dtype() != target.storage()->dtype()) {  // memory has no numbers of that kind
+    const Tensor numbers = target.clone();
+    Chosen{numbers, first, past, index}.write(what, std::move(value), op);
+    Tensor(target).assign(numbers);
+    return;
+  }
   Sizes own(value->shape());
   while (own.size() > to.size() && own[0] == 1) own.erase(0);  // as NumPy does
   value = reshaped(std::move(value), own);

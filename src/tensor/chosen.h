@@ -25,6 +25,9 @@ struct Places {
 // Throws DTypeError where they are none, and IndexError where they are in memory and one is out of
 // range. Where they are not computed yet, what is computed from an index out of range fails.
 Places places_of(std::string_view what, const Tensor& index, int64_t axis, int64_t size);
+// The same places as numbers, where they are in memory that can be looked at. None where not.
+std::optional<std::vector<int64_t>> places_at_hand(std::string_view what, const Tensor& index,
+                                                   int64_t axis, int64_t size);
 // 0, 1, ... size - 1 on axis `axis` of as many axes as `rank`, the others of size 1.
 Places counted_places(Device& device, int64_t size, size_t axis, size_t rank);
 
@@ -48,6 +51,10 @@ bool has_tensors(Indices index);
 Chosen choose(const Tensor& x, Indices index);
 // a[mask] = value where that does not depend on how many are true: done. The mask is not realised.
 bool write_by_mask(const Tensor& x, Indices index, const Ref<Value>& value);
+
+// a[[i, j, k]] = value for a few places that are at hand, as writes through views: done. They are
+// pending stores like any other, which loops are made of. Nothing where this is not of that kind.
+bool write_few(const Tensor& x, Indices index, const Ref<Value>& value);
 
 // The places of what is true, axis by axis. The mask is realised.
 std::vector<std::vector<int64_t>> true_places(const Tensor& mask);

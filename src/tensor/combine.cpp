@@ -28,7 +28,10 @@ Ref<Value> pad_value(Ref<Value> x, const Sizes& befores, const Sizes& afters) {
   Sizes shape(x->shape()), numbers = befores;
   for (size_t i = 0; i < shape.size(); i++) shape[i] += befores[i] + afters[i];
   if (Ints(shape).size() == 0 || shape == Sizes(x->shape())) return x;
-  if (x->numel() == 0) return full_value("pad", x->device(), x->dtype(), shape, int64_t(0));
+  if (x->numel() == 0) {
+    Ref<Value> zeros = full_value("pad", x->device(), x->dtype(), shape, int64_t(0));
+    return Value::make_tied(std::move(zeros), std::move(x));
+  }
   numbers.append(afters);
   Value& from = *x;
   return Value::make(Op::PAD, from.dtype(), from.device(), shape, numbers, std::move(x));
@@ -145,18 +148,17 @@ Tensor Tensor::cat(std::span<const Tensor> parts, int64_t axis) {
     if (part.numel() > 0) present.push_back(part);
   }
   checked_numel("cat", shape);
-  if (present.empty()) return empty(shape, type, parts[0].device());
-  if (present.size() <= kMostSelectedParts) {
-    return tensor_of(select_parts(present, along, type, shape));
-  }
-  Tensor whole = empty(shape, type, parts[0].device());
+  const bool is_selected = !present.empty() && present.size() <= kMostSelectedParts;
+  Tensor whole = is_selected ? tensor_of(select_parts(present, along, type, shape))
+                             : empty(shape, type, parts[0].device());
   std::vector<std::pair<int64_t, int64_t>> box;
   for (const int64_t size : shape) box.emplace_back(0, size);
   int64_t begin = 0;
-  for (const Tensor& part : present) {
+  for (const Tensor& part : parts) {
     box[along] = {begin, begin + part.shape()[along]};
     begin = box[along].second;
-    whole.shrink(box).assign(part);
+    const bool is_there = is_selected && part.numel() > 0;
+    if (!is_there) whole.shrink(box).assign(part);
   }
   return whole;
 }

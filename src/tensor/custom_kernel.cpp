@@ -22,7 +22,6 @@
 #include "tensor/operand.h"
 #include "value/custom_kernel.h"
 #include "value/movement.h"
-#include "value/storage_watch.h"
 #include "value/value.h"
 #include "weft/tensor.h"
 
@@ -58,9 +57,6 @@ void check_memory(UOp root, size_t outputs, size_t all) {
 std::vector<Tensor> custom_kernel(const Graph& ast, std::string name,
                                   std::span<const CustomOutput> outputs,
                                   std::span<const Tensor> inputs, std::string_view device_name) {
-  if (storage_watch() != nullptr) {
-    throw JitError("[custom_kernel] a function that is captured cannot call kernels of users");
-  }
   verify(ast.root, Stage::kKernel);
   check_memory(ast.root, outputs.size(), outputs.size() + inputs.size());
   Device& device =
@@ -68,6 +64,7 @@ std::vector<Tensor> custom_kernel(const Graph& ast, std::string name,
   const Ref<CustomKernel> kernel = Ref<CustomKernel>::adopt(new CustomKernel);
   const auto arena = std::make_shared<Arena>();
   kernel->ast = {arena, import_graph(*arena, ast.root)};
+  kernel->key = graph_hash(kernel->ast.root);
   kernel->name = std::move(name);
   for (const Tensor& input : inputs) {
     if (&device_of(input) != &device) {

@@ -20,8 +20,7 @@ struct CustomOutput {
 
 // New tensors that a kernel writes all elements of, when one of them is asked for. DEFINE_GLOBAL i
 // is the memory of output i, or of an input after them, in row-major order; inputs are those of
-// now. No gradient passes. Throws SpecError for a graph that is no kernel, or has memory of others;
-// JitError while a function is captured.
+// now. No gradient passes. Throws SpecError for a graph that is no kernel, or has memory of others.
 std::vector<Tensor> custom_kernel(const Graph& ast, std::string name,
                                   std::span<const CustomOutput> outputs,
                                   std::span<const Tensor> inputs, std::string_view device);

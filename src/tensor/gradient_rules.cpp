@@ -118,10 +118,6 @@ Ref<Value> d_sin(const StepBack& s, const Ref<Value>& g) {
 Ref<Value> d_cos(const StepBack& s, const Ref<Value>& g) {
   return neg(mul(g, unary(Op::SIN, s.operand(0))));
 }
-Ref<Value> d_contiguous_backward(const StepBack& s, const Ref<Value>& g) {
-  if (s.value().numbers().size() != 1) return g;
-  return unary(Op::CONTIGUOUS, g);
-}
 Ref<Value> d_copy(const StepBack& s, const Ref<Value>& g) {
   return Value::make(Op::COPY, s.dtype(), s.source(0).device(), g->shape(), {}, g);
 }
@@ -165,6 +161,26 @@ Gradients of_where(const StepBack& s) {
   const Ref<Value> zero = number(s, 0);
   if (s.wants(1)) by[1] = select(s.operand(0), s.gradient(), zero);
   if (s.wants(2)) by[2] = select(s.operand(0), zero, s.gradient());
+  return by;
+}
+
+// Of 0 by a source, in its own dtype and on its own device.
+Ref<Value> zeros_for(const Value& source) {
+  return broadcast(wrapped_constant(source.device(), source.dtype(), 0.0), source.shape());
+}
+
+Gradients of_contiguous_backward(const StepBack& s) {
+  const bool is_made_contiguous = s.value().numbers().size() == 1;
+  return {is_made_contiguous ? unary(Op::CONTIGUOUS, s.gradient()) : s.gradient(),
+          s.wants(1) ? zeros_for(s.source(1)) : Ref<Value>()};
+}
+
+// No element, no share in any.
+Gradients of_empty(const StepBack& s) {
+  Gradients by;
+  for (size_t i = 0; i < by.size(); i++) {
+    if (s.wants(i)) by[i] = zeros_for(s.source(i));
+  }
   return by;
 }
 
@@ -302,7 +318,7 @@ constexpr Row kRows[] = {
     {Op::VIEW, of_unary<d_view>},
     {Op::CONTIGUOUS, of_unary<d_same>},
     {Op::COPY, of_unary<d_copy>},
-    {Op::CONTIGUOUS_BACKWARD, of_unary<d_contiguous_backward>},
+    {Op::CONTIGUOUS_BACKWARD, of_contiguous_backward},
     {Op::REDUCE_AXIS, of_unary<d_reduce>},
     {Op::INDEX, gradients_of_gather},
     {Op::AFTER, gradients_of_write},
@@ -311,6 +327,7 @@ constexpr Row kRows[] = {
 }  // namespace
 
 Gradients gradients_of(const StepBack& step) {
+  if (step.value().numel() == 0) return of_empty(step);
   const auto* const row = std::find_if(std::begin(kRows), std::end(kRows),
                                        [&](const Row& r) { return r.op == step.value().op(); });
   if (row == std::end(kRows)) {

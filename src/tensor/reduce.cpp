@@ -65,8 +65,10 @@ Ref<Value> reduce_value(Op op, Ref<Value> x, const Sizes& axes, const ReducedSha
   const DType type = x->dtype();
   if (shapes.count == 0) {
     const int64_t identity[] = {int64_t(identity_bits(op, type).value())};
-    return broadcast(Value::make(Op::CONST, type, device, {}, std::span<const int64_t>(identity)),
-                     shapes.result);
+    Ref<Value> neutral =
+        broadcast(Value::make(Op::CONST, type, device, {}, std::span<const int64_t>(identity)),
+                  shapes.result);
+    return Value::make_tied(std::move(neutral), std::move(x));
   }
   Sizes numbers{int64_t(op)};
   for (const int64_t axis : axes) {

@@ -178,7 +178,11 @@ Tensor places_in_order(const Tensor& row, int64_t axis, bool descending) {
   if (row.numel() == 0) return Tensor::empty(row.shape(), dtypes::int32, row.device());
   const Tensor key = key_of(row.transpose(axis, -1), descending);
   const bool is_short = key.shape().back() <= kMostCounted;
-  return (is_short ? places_by_counting(key) : places_by_network(key)).transpose(axis, -1);
+  const Tensor places = is_short ? places_by_counting(key) : places_by_network(key);
+  // They are in range anyway: this says so to those who index with them (index_bounds.h).
+  return places.binary(Op::MAX, int64_t(0))
+      .binary(Op::MIN, key.shape().back() - 1)
+      .transpose(axis, -1);
 }
 
 // The first `count` of them, and the values there; without a count all.

@@ -73,7 +73,8 @@ void Tensor::set(Indices index, const Tensor& value) {
   }
   check_same_device("index", *this, value);
   Ref<Value> v = read(value);
-  if (!write_by_mask(*this, index, v)) choose(*this, index).write("index", std::move(v));
+  if (write_by_mask(*this, index, v) || write_few(*this, index, v)) return;
+  choose(*this, index).write("index", std::move(v));
 }
 
 void Tensor::set(Indices index, Number value) {
@@ -82,7 +83,8 @@ void Tensor::set(Indices index, Number value) {
     return;
   }
   Ref<Value> v = constant_value("index", device_of(*this), dtype(), value);
-  if (!write_by_mask(*this, index, v)) choose(*this, index).write("index", std::move(v));
+  if (write_by_mask(*this, index, v) || write_few(*this, index, v)) return;
+  choose(*this, index).write("index", std::move(v));
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/hash.h"
 #include "base/ref.h"
 #include "ir/dtype.h"
 #include "ir/walk.h"
@@ -23,6 +24,7 @@ struct CustomKernel {
   };
 
   Graph ast;  // a legal kernel: DEFINE_GLOBALs are the outputs, then the inputs
+  Hash128 key{};  // of the ast
   std::string name;
   std::vector<Output> outputs;
   // Under the lock of realise.

@@ -35,7 +35,7 @@ Ref<Value> moved(Ref<Value> x, std::span<const Movement> steps) {
 
 Ref<Value> view_of(Ref<Value> x, const View& view) {
   if (view.offset == 0 && equal(view.shape, x->shape()) && is_contiguous(view)) return x;
-  if (view.numel() == 0) return Value::make(Op::BUFFER, x->dtype(), x->device(), view.shape);
+  if (view.numel() == 0) return move_once(Op::BUFFER, std::move(x), view.shape);
   const std::vector<Movement> steps = factor(view, x->shape());
   return moved(std::move(x), steps);
 }

@@ -142,7 +142,10 @@ Ref<Value> Storage::read_locked(const View& view, Tie tie) const {
 }
 
 void Storage::write(const View& view, Ref<Value> value) {
-  if (view.numel() == 0) return;
+  if (view.numel() == 0) {
+    tie(std::move(value));
+    return;
+  }
   if (StorageWatch* watch = storage_watch()) watch->touch(*this);
   value = bits_as(std::move(value), dtype_);
   if (!gradients_are_on() && !value->is_untaped()) value = detached(std::move(value));
@@ -166,7 +169,10 @@ void Storage::write(const View& view, Ref<Value> value) {
 }
 
 void Storage::write(const View& view, Ref<Value> value, Ref<Value> index, Value::Scatter how) {
-  if (view.numel() == 0 || (index && index->numel() == 0)) return;
+  if (view.numel() == 0 || (index && index->numel() == 0)) {
+    tie(std::move(value));
+    return;
+  }
   if (StorageWatch* watch = storage_watch()) watch->touch(*this);
   value = bits_as(std::move(value), dtype_);
   Sizes numbers = numbers_of(view);
@@ -174,6 +180,17 @@ void Storage::write(const View& view, Ref<Value> value, Ref<Value> index, Value:
   std::unique_ptr<PendingStores> dropped;
   const std::lock_guard lock(graph_mutex());
   add_write(numbers, value, std::move(index), dropped);
+}
+
+// A value of which no element is written: gradients by it are 0, and not none.
+void Storage::tie(Ref<Value> value) {
+  if (!value->is_tracked() || !gradients_are_on() || !dtype_.is_float()) return;
+  if (StorageWatch* watch = storage_watch()) watch->touch(*this);
+  std::unique_ptr<PendingStores> dropped;
+  const std::lock_guard lock(graph_mutex());
+  value = Value::make_tied(version_on_tape(), std::move(value));
+  set_version(value);
+  dropped = std::move(pending_);
 }
 
 void Storage::add_write(const Sizes& numbers, Ref<Value>& value, Ref<Value> index,

@@ -99,6 +99,7 @@ class Storage {
   // The version, as a leaf where it is one.
   Ref<Value> version_on_tape() const;
   void set_version(Ref<Value>& version);
+  void tie(Ref<Value> value);
   // The lock is held. What is replaced is left in `value`.
   void add_write(const Sizes& numbers, Ref<Value>& value, Ref<Value> index,
                  std::unique_ptr<PendingStores>& dropped);

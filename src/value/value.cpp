@@ -62,20 +62,45 @@ Value* Value::allocate(Op op, DType dtype, Device& device, Ints shape, Ints numb
 Ref<Value> Value::make(Op op, DType dtype, Device& device, Ints shape, Ints numbers, Ref<Value> a,
                        Ref<Value> b, Ref<Value> c) {
   device.check_has(dtype);
+  Ref<Value> sources[] = {std::move(a), std::move(b), std::move(c)};
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
-    // The sources go when this returns: `shape` may be that of one of them.
-    Value* value = allocate(Op::BUFFER, dtype, device, shape, {});
-    pending_count.fetch_add(1, std::memory_order_relaxed);
-    return Ref<Value>::adopt(value);
+    return make_empty(op, dtype, device, shape, numbers, sources);
   }
   Value* value = allocate(op, dtype, device, shape, numbers);
-  value->source_count_ = uint8_t(bool(a) + bool(b) + bool(c));
-  value->sources_[0] = std::move(a);
-  value->sources_[1] = std::move(b);
-  value->sources_[2] = std::move(c);
-  value->flags_ = flags_of(*value);
-  pending_count.fetch_add(1, std::memory_order_relaxed);
+  value->set_sources(sources);
+  value->read_count_ = value->source_count_;
   return Ref<Value>::adopt(value);
+}
+
+// Sources that it does not hold go when this returns: `shape` may be that of one of them.
+Ref<Value> Value::make_empty(Op op, DType dtype, Device& device, Ints shape, Ints numbers,
+                             std::span<Ref<Value>, kMostSources> sources) {
+  const bool is_named = op == Op::CONTIGUOUS_BACKWARD && numbers.size() > 1;
+  const bool has_gradient = dtype.is_float() && op != Op::DETACH && gradients_are_on();
+  Value* value =
+      allocate(is_named ? op : Op::BUFFER, dtype, device, shape, is_named ? numbers : Ints());
+  std::array<Ref<Value>, kMostSources> none;
+  value->set_sources(has_gradient ? sources : std::span(none));
+  return Ref<Value>::adopt(value);
+}
+
+void Value::set_sources(std::span<Ref<Value>, kMostSources> sources) {
+  for (size_t i = 0; i < kMostSources; i++) {
+    if (sources[i]) source_count_++;
+    sources_[i] = std::move(sources[i]);
+  }
+  flags_ = flags_of(*this);
+  pending_count.fetch_add(1, std::memory_order_relaxed);
+}
+
+Ref<Value> Value::make_tied(Ref<Value> value, Ref<Value> other) {
+  const Sizes shape(value->shape());
+  const DType dtype = value->dtype();
+  Device& device = value->device();
+  Ref<Value> tied =
+      make(Op::CONTIGUOUS_BACKWARD, dtype, device, shape, {}, std::move(value), std::move(other));
+  if (tied->read_count_ > 1) tied->read_count_ = 1;
+  return tied;
 }
 
 Ref<Value> Value::make_leaf(Ref<Value> version, int64_t number) {
@@ -90,7 +115,6 @@ Ref<Value> Value::make_leaf(Ref<Value> version, int64_t number) {
 }
 
 Ref<Value> Value::make_linked(Ref<Value> value, Ref<LinkedStep> step, size_t result) {
-  if (value->numel() == 0) return value;
   const int64_t numbers[] = {2, reinterpret_cast<int64_t>(step.detach()), int64_t(result)};
   const Sizes shape(value->shape());
   const DType dtype = value->dtype();

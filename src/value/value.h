@@ -53,18 +53,22 @@ class Value {
   //   INDEX          the first and the past axis that an index names, as one, in row-major order:
   //                  sources are x and the index; the shape has the index's in place of these axes.
   //                  An element out of range is 0
-  //   DETACH         of a source alone: none. Of an index and a check, a scalar bool: an axis and
-  //                  its size: the same value; where the check holds, it was out of range
+  //   DETACH         of a source alone: none. Of an index and a check, one int64: an axis and its
+  //                  size: the same value; the check is an index out of range (index_checks.h)
   //   KERNEL         a CustomKernel and which of its outputs it is
   //   COPY           none: its source is on another device, and computed there first
-  //   CONTIGUOUS_BACKWARD  none: the same value; 1: and its gradient is made contiguous;
+  //   CONTIGUOUS_BACKWARD  none: the same value, and a gradient of 0 for a second source where
+  //                  there is one; 1: and its gradient is made contiguous;
   //                  0 and the number of a Storage: a leaf of the tape; 2, a LinkedStep and which
   //                  of its results it is
   // All else has none: RESHAPE and EXPAND go to `shape`, IOTA counts to it, BUFFER is memory that
-  // nobody wrote. A Value without elements becomes a BUFFER, whatever it was to be. Throws
-  // DTypeError where the device has no such dtype.
+  // nobody wrote. A Value without elements becomes a BUFFER, whatever it was to be but a leaf or a
+  // result of a LinkedStep; its sources are those of its gradient alone. Throws DTypeError where the
+  // device has no such dtype.
   static Ref<Value> make(Op op, DType dtype, Device& device, Ints shape, Ints numbers = {},
                          Ref<Value> a = {}, Ref<Value> b = {}, Ref<Value> c = {});
+  // `value`, computed from `other` as well, of which no element counts: a gradient by it is 0.
+  static Ref<Value> make_tied(Ref<Value> value, Ref<Value> other);
   // A leaf of the tape. Gradients of `version` are those of the Storage with this number.
   static Ref<Value> make_leaf(Ref<Value> version, int64_t number);
   // A result of a step, which it holds on to: gradients of it are the step's.
@@ -124,7 +128,7 @@ class Value {
   // Under the lock of the graph (storage.h) or of realise, which change what follows.
   // What it is computed from: nothing when it is in memory.
   std::span<const Ref<Value>> sources() const {
-    return {sources_, is_filled() ? size_t(0) : source_count_};
+    return {sources_, is_filled() ? size_t(0) : size_t(read_count_)};
   }
   bool is_filled() const { return bool(buffer_); }
   // Throws InternalError when the memory has been overwritten since, IndexError where it failed.
@@ -152,6 +156,9 @@ class Value {
   static Value* allocate(Op op, DType dtype, Device& device, Ints shape, Ints numbers);
   static void free_all(Value* first) noexcept;
   static uint8_t flags_of(const Value& value);
+  static Ref<Value> make_empty(Op op, DType dtype, Device& device, Ints shape, Ints numbers,
+                               std::span<Ref<Value>, kMostSources> sources);
+  void set_sources(std::span<Ref<Value>, kMostSources> sources);
   static void retain_step(Value* value) noexcept;
   static void release_step(Value* value) noexcept;
   // The operands, and kReadsOut for itself, whose data its gradient reads (GradientRead).
@@ -193,7 +200,8 @@ class Value {
   DType dtype_;
   uint16_t rank_, number_count_;
   Op op_;
-  uint8_t source_count_ = 0;
+  uint8_t source_count_ : 4 = 0;
+  uint8_t read_count_ : 4 = 0;  // of the sources, those that it is computed from
   uint8_t flags_ = 0;
   uint8_t step_mask_ = 0;  // sources that are held as steps alone
 };

@@ -5,7 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include "base/ref.h"
 #include "ir/op.h"
+#include "tensor/chosen.h"
+#include "tensor/operand.h"
+#include "value/value.h"
 #include "weft/dtype.h"
 #include "weft/error.h"
 #include "weft/tensor.h"
@@ -64,6 +68,22 @@ TEST(ChosenElements, OutOfRangeIsAnError) {
   const Tensor lazy = a.at({numbers({3}).add(int64_t(1))});
   EXPECT_THROW(lazy.data<int64_t>(), IndexError);
   EXPECT_THROW(lazy.add(int64_t(1)).data<int64_t>(), IndexError);
+}
+
+TEST(ChosenElements, AreCombinedAsTheNumbersThatAViewShows) {
+  const Tensor index = Tensor::from<int32_t>({0, 2, 0});
+  for (const bool is_lazy : {false, true}) {
+    Tensor x = Tensor::from<float>({1, 2, 3});
+    if (is_lazy) x = x * 1.0;
+    const Tensor bits = x.bitcast(dtypes::int32);
+    const std::vector<int32_t> before = bits.data<int32_t>();
+    const Ref<Value> places = places_of("test", index, 0, 3).index;
+    Chosen{bits, 0, 1, places}.write("test", read(Tensor::from<int32_t>({1, 2, 4})), Op::ADD);
+    EXPECT_EQ(bits.data<int32_t>(),
+              (std::vector<int32_t>{before[0] + 5, before[1], before[2] + 2}));
+    EXPECT_EQ(x.bitcast(dtypes::int32).data<int32_t>(), bits.data<int32_t>());
+    EXPECT_EQ(x.data<float>()[1], 2);
+  }
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Random programs of views, writes and arithmetic, differentiated by weft and by PyTorch.
 
-    fuzz_gradients.py [--seed 1] [--count 1000] [--first 0] [--processes 1] [--case N] [--show]
+    fuzz_gradients.py [--seed 1] [--count 1000] [--first 0] [--processes 1] [--failures 1]
+                      [--known REGEX] [--case N] [--show]
 
 PyTorch refuses to differentiate what was overwritten since; here it is given copies of all operands, so that it
 keeps what each operation read. A program that fails is made as small as it gets and printed.
@@ -372,4 +373,4 @@ def script_of(steps: list[Step]) -> str:
 FUZZER = Fuzzer("fuzz_gradients", make, run, script_of)
 
 if __name__ == "__main__":
-    FUZZER.main(__doc__)
+    FUZZER.main(__doc__ or "")

@@ -7,8 +7,8 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-import fuzz_jit  # noqa: E402
-from fuzz_jit import Failed, outcome, run, shrunk  # noqa: E402
+from drive import Failed  # noqa: E402
+from fuzz_jit import FUZZER, run  # noqa: E402
 from random_jit_program import Program, Step, random_jit_program, script_of  # noqa: E402
 
 from weft import _guards  # noqa: E402
@@ -30,11 +30,11 @@ def test_a_stale_answer_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(_guards.Guards, "changed", lambda self: None)
     with pytest.raises(Failed, match=r"n = r1\.tolist\(\)`: \[3, 4\], not \[6, 8\]"):
         run(GUARDED)
-    small = shrunk(GUARDED)
-    assert len(small) < len(GUARDED) and outcome(small) is not None
+    small = FUZZER.shrunk(GUARDED)
+    assert len(small) < len(GUARDED) and FUZZER.outcome(small) is not None
     assert "g0" not in script_of(small)
 
 
 def test_programs_depend_on_their_seed_alone() -> None:
     assert random_jit_program("7/3") == random_jit_program("7/3") != random_jit_program("7/4")
-    assert fuzz_jit.fuzz(5, 0, 20, 1) == []
+    assert FUZZER.fuzz(5, 0, 20, 1) == []

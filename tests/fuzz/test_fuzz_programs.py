@@ -9,7 +9,8 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from fuzz_programs import Failed, Invalid, outcome, run, shrunk  # noqa: E402
+from drive import Failed  # noqa: E402
+from fuzz_programs import FUZZER, Invalid, run  # noqa: E402
 from program_model import Program, Statement, script_of  # noqa: E402
 from random_program import random_program  # noqa: E402
 
@@ -37,8 +38,8 @@ def execute(script: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_fault_is_found_and_made_small() -> None:
-    assert "n1 is wrong" in (outcome(PLANTED) or "")
-    small = shrunk(PLANTED)
+    assert "n1 is wrong" in (FUZZER.outcome(PLANTED) or "")
+    small = FUZZER.shrunk(PLANTED)
     assert [PLANTED.index(s) for s in small] == [0, 2, 5, 6, 9]
     done = execute(script_of(small, "why"))
     assert done.returncode != 0 and "AssertionError" in done.stderr
@@ -51,7 +52,7 @@ def test_a_script_of_a_good_program_runs() -> None:
 
 
 def test_crashes_and_kernels_too_early_are_faults() -> None:
-    assert outcome([same("import os; os.kill(os.getpid(), 9) if 'weft' in globals() else None")]) == "ended by SIGKILL"
+    assert FUZZER.outcome([same("import os; os.kill(os.getpid(), 9) if 'weft' in globals() else None")]) == "ended by SIGKILL"
     with pytest.raises(Failed, match="ran 1 kernels"):
         run([Statement("v0 = (Tensor([1]) + 1).realize()", "pass")])
 
@@ -61,7 +62,7 @@ def test_what_has_no_meaning_is_no_fault() -> None:
         run(PLANTED[1:3])
     with pytest.raises(Invalid):
         run([Statement("pass", "v0 = np.array([1.0])"), Statement("v0", "v0", ("exact(v0 / 3)",))])
-    assert outcome(PLANTED[1:3]) is None
+    assert FUZZER.outcome(PLANTED[1:3]) is None
 
 
 def test_programs_depend_on_their_seed_alone() -> None:

@@ -156,6 +156,8 @@ const std::map<std::string, PassFunction>& passes() {
       {"linearize", [](UOp n) { return print(checked(linearize(n), Stage::kProgram)); }},
       {"render_c", [](UOp n) { return render_c(n, "kernel"); }},
       {"render_llvm", [](UOp n) { return render_llvm(n, "kernel"); }},
+      {"render_ptx", [](UOp n) { return render_ptx(n, "kernel"); }},
+      {"render_triton", [](UOp n) { return render_triton(n, "kernel"); }},
       {"render_opencl", [](UOp n) { return render_opencl(n, "kernel"); }},
       {"render_wgsl", [](UOp n) { return render_wgsl(n, "kernel"); }},
       {"render_cuda", [](UOp n) { return render_cuda(n, "kernel"); }},

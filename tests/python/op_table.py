@@ -1,18 +1,15 @@
 """Tables of operations and what runs them: each entry on weft and on PyTorch, and the results compared.
 
-A theme keeps its table in tables_<theme>.py as `OPS`, a list of `Op`; its tests are
-
-    @pytest.mark.parametrize("op", OPS, ids=name_of)
-    def test_values(op): check(op)
-    def test_layouts(op): check_layouts(op)
-    def test_on_the_cpu(op): check(op, dtypes=["float32"], device="CPU")
-
-and the gradient tests run the entries with `grad=True` again.
+A theme keeps its table in tables_<theme>.py as `OPS`, a list of `Op`; where checking all of them in all layouts,
+or compiled, takes too long, it names some as `IN_LAYOUTS` and `ON_THE_CPU`. test_ops_of_tables.py runs them, and
+test_gradients_of_ops.py the entries with `grad=True`.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import importlib
+import pathlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -65,6 +62,12 @@ class Op:
 
 def name_of(op: Op) -> str:
     return op.name
+
+
+def all_tables(name: str) -> list[Op]:
+    """The list of this name in every table; OPS where one has no such list."""
+    tables = [importlib.import_module(p.stem) for p in sorted(pathlib.Path(__file__).parent.glob("tables_*.py"))]
+    return [op for table in tables for op in getattr(table, name, table.OPS)]
 
 
 def shapes_of(entry: Any) -> tuple[Shape, ...]:

@@ -215,3 +215,5 @@ HALVES = [dataclasses.replace(entry, name=f"{entry.name}:16", dtypes=("float16",
           for entry in [PRODUCTS[0], *PRODUCTS[-3:], *ATTENTION[:3], WINDOWS[1], WINDOWS[11], *WINDOWS[-11:-8]]]
 
 OPS = [*ARRANGEMENTS, *PRODUCTS, *ATTENTION, *WINDOWS, *INTERPOLATIONS, *UNPOOLS, *DECOMPOSITIONS, *HALVES]
+IN_LAYOUTS = [entry for entry in OPS[::2] if entry not in DECOMPOSITIONS + HALVES]
+ON_THE_CPU = ARRANGEMENTS[::5] + PRODUCTS[::4] + WINDOWS[::4] + ATTENTION[::2]

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import weft
 from weft import Tensor, array_api as xp
 
 STANDARD = """
@@ -65,7 +66,8 @@ def test_all_of_the_standard_is_there_or_named_as_missing() -> None:
     assert [name for name in STANDARD if not hasattr(xp, name)] == [n for n in STANDARD if n in xp.MISSING]
     tested = set(CASES) | {"empty", "empty_like", "from_dlpack", "meshgrid", "astype", "broadcast_arrays", "can_cast", "finfo",
                            "iinfo", "isdtype", "result_type", "tensordot", "concat", "expand_dims", "stack", "unstack",
-                           "take", "nonzero"}
+                           "take", "nonzero", "searchsorted", "unique_all", "unique_counts", "unique_inverse",
+                           "unique_values"}
     constants = {"e", "inf", "nan", "newaxis", "pi", "bool", "__array_namespace_info__"}
     assert [n for n in STANDARD if n not in tested | constants | set(xp.MISSING) and "int" not in n and "float" not in n] == []
 
@@ -136,3 +138,46 @@ def test_the_namespace_of_a_tensor() -> None:
     assert info.default_device() == x.device and info.default_dtypes()["real floating"] == xp.float32
     assert list(info.dtypes(kind="unsigned integer")) == ["uint8", "uint16", "uint32", "uint64"]
     assert x.mT.shape == (2, 1) and x.to_device(x.device).tolist() == x.tolist()
+
+
+REPEATED = [np.array([5, 2, 5, 7, 2, 2], np.int32), np.array([[1.5, -0.0], [0.0, 1.5]], np.float32), np.array([], np.float32),
+            np.array(3.0, np.float32), np.array([True, False, True]), np.arange(300, dtype=np.int64) % 7,
+            np.array([np.nan, 1.0, np.nan, np.inf, -np.inf, 1.0], np.float32)]
+
+
+@pytest.mark.parametrize("array", REPEATED, ids=range(len(REPEATED)))
+def test_sets(array: Any) -> None:
+    values, indices, inverse, counts = xp.unique_all(Tensor(array))
+    expected = np.unique_all(array)
+    np.testing.assert_array_equal(values.numpy(), expected.values)
+    np.testing.assert_array_equal(indices.numpy(), expected.indices)
+    np.testing.assert_array_equal(inverse.numpy(), expected.inverse_indices)
+    np.testing.assert_array_equal(counts.numpy(), expected.counts)
+    assert inverse.shape == array.shape and values.dtype == Tensor(array).dtype
+    np.testing.assert_array_equal(xp.unique_values(Tensor(array)).numpy(), expected.values)
+    assert [t.shape for t in xp.unique_counts(Tensor(array))] == [expected.values.shape] * 2
+    assert xp.unique_inverse(Tensor(array)).inverse_indices.tolist() == expected.inverse_indices.tolist()
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 7, 8, 100])
+def test_searchsorted(size: int, side: Any) -> None:
+    random = np.random.default_rng(size)
+    x, wanted = random.integers(0, 20, size).astype(np.float32), random.integers(-2, 23, (3, 5)).astype(np.float32)
+    x[:1], wanted[0, 0], wanted[1, 1] = np.nan, np.nan, np.inf
+    order = np.argsort(x, stable=True)
+    ours = xp.searchsorted(Tensor(x[order]), Tensor(wanted), side=side)
+    np.testing.assert_array_equal(ours.numpy(), np.searchsorted(x[order], wanted, side=side))
+    by_order = xp.searchsorted(Tensor(x), Tensor(wanted), side=side, sorter=Tensor(order.astype(np.int32)))
+    np.testing.assert_array_equal(by_order.numpy(), np.searchsorted(x, wanted, side=side, sorter=order))
+
+
+def test_searchsorted_is_lazy_and_refuses() -> None:
+    x = Tensor([1, 3, 3, 7]) + 0
+    weft.counters.reset()
+    place = xp.searchsorted(x, 3)
+    assert weft.counters.kernels == 0 and place.item() == 1
+    with pytest.raises(ValueError, match="it must have one"):
+        xp.searchsorted(Tensor([[1]]), 3)
+    with pytest.raises(ValueError, match="no side 'up'"):
+        xp.searchsorted(x, 3, side="up")

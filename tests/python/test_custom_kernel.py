@@ -1,5 +1,9 @@
 """Kernels written on weft.ir, called on tensors: lazy, on the inputs of the call."""
 
+import os
+import pathlib
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -26,6 +30,16 @@ def sum_and_product(total: UOp, product: UOp, a: UOp, b: UOp) -> UOp:
 def rows(out: UOp, x: UOp) -> UOp:
     i, r = UOp.range(3, 0), UOp.range(N, 1, AxisType.REDUCE)
     return out.index(i).assign(x.index(i * N + r).load().reduce(Ops.ADD, r)).end(i)
+
+
+@function
+def doubled(x: Tensor) -> Tensor:
+    return custom_kernel(double, [(x.shape, x.dtype)], [x])
+
+
+@doubled.backward
+def _(grad: Tensor, x: Tensor) -> Tensor:
+    return custom_kernel(double, [(x.shape, x.dtype)], [grad])
 
 
 @pytest.fixture(params=["REF", "CPU"])
@@ -105,14 +119,6 @@ def test_without_inputs(device: str) -> None:
 
 
 def test_with_a_gradient(device: str) -> None:
-    @function
-    def doubled(x: Tensor) -> Tensor:
-        return custom_kernel(double, [(x.shape, x.dtype)], [x])
-
-    @doubled.backward
-    def _(grad: Tensor, x: Tensor) -> Tensor:
-        return custom_kernel(double, [(x.shape, x.dtype)], [grad])
-
     x = of([1, 2, 3, 4], device).requires_grad_()
     (doubled(x) * x).sum().backward()
     assert x.grad.tolist() == [4, 8, 12, 16]
@@ -137,10 +143,126 @@ def test_errors() -> None:
     with pytest.raises(weft.DeviceError):
         custom_kernel(double, kind, [x], device="NULL")
 
-    @jit
-    def captured(x: Tensor) -> Tensor:
-        return custom_kernel(double, kind, [x])
 
-    captured(x)
-    with pytest.raises(weft.JitError, match="kernels of users"):
-        captured(x)
+# ------------------------------------------------------------------------------------------- schedules
+
+
+def test_a_schedule_lists_it(device: str) -> None:
+    x = of([1, 2, 3, 4], device)
+    y = custom_kernel(double, [((4,), "float32")], [(x + 1).flip(0)])
+    z = custom_kernel(double, [((4,), "float32")], [y * 3], name="again") + 1
+    listed = z.schedule()
+    assert [k.name for k in listed if k.name in ("double", "again")] == ["double", "again"]
+    own = next(k for k in listed if k.name == "double")
+    assert own.buffers == 2 and own.bytes == 32 and "STORE" in own.graph
+    assert device == "REF" or "double" in own.source
+    counters.reset()
+    assert z.kernel_count() == len(listed)
+    assert z.tolist() == [61, 49, 37, 25] and counters.kernels == len(listed)
+    assert z.schedule() == [] and y.kernel_count() == 0
+
+
+def test_one_that_several_read_is_listed_once(device: str) -> None:
+    a = of([1, 2, 3, 4], device)
+    total, product = custom_kernel(sum_and_product, [((4,), "float32"), ((4,), "float32")], [a, a])
+    assert [k.name for k in (total + product).schedule()].count("sum_and_product") == 1
+
+
+def test_a_second_call_compiles_nothing(tmp_path: pathlib.Path) -> None:
+    program = f"""
+import sys
+sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})
+from test_custom_kernel import double
+from weft import Tensor, custom_kernel
+for i in range(3):
+    y = custom_kernel(double, [((4,), "float32")], [Tensor([1.0, 2.0, 3.0, float(i)], device="CPU")])
+    print("call", flush=True)
+    assert y.tolist() == [2, 4, 6, 2 * i]
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True,
+                          env={**os.environ, "WEFT_DEBUG": "4", "WEFT_CACHE_DIR": str(tmp_path)})
+    said = done.stdout + done.stderr
+    assert said.count("call") == 3 and said.count("source:") == 1, said
+
+
+# ------------------------------------------------------------------------------------------------- jit
+
+
+def test_in_a_jit(device: str) -> None:
+    @jit
+    def f(x: Tensor) -> Tensor:
+        y = custom_kernel(double, [((4,), "float32")], [x + 1])
+        return custom_kernel(double, [((4,), "float32")], [y * y]) + x
+
+    for i in range(5):
+        x = of([i, 1, 2, 3], device)
+        counters.reset()
+        assert f(x).tolist() == [8 * (v + 1) ** 2 + v for v in (i, 1, 2, 3)]
+        assert counters.kernels == 5
+    assert f.captures == 1
+
+
+def test_its_output_is_the_result_of_a_jit(device: str) -> None:
+    @jit
+    def f(x: Tensor) -> tuple[Tensor, Tensor]:
+        return custom_kernel(sum_and_product, [((4,), "float32"), ((2, 2), "float32")], [x, x])
+
+    held = []
+    for i in range(4):
+        held.append(f(of([i, 1, 2, 3], device)))
+    for i, (total, product) in enumerate(held):
+        assert total.tolist() == [2 * i, 2, 4, 6] and product.tolist() == [[i * i, 1], [4, 9]]
+    assert f.captures == 1
+
+
+def test_writes_around_it_in_a_jit(device: str) -> None:
+    state = of([0, 0, 0, 0], device)
+
+    @jit
+    def f(x: Tensor) -> Tensor:
+        state[1:3] += x[1:3]
+        y = custom_kernel(double, [((4,), "float32")], [state])
+        state[0] = y[1]
+        return y + state
+
+    eager = np.zeros(4, np.float32)
+    for i in range(5):
+        result = f(of([i, 1, 2, 3], device))
+        eager[1:3] += [1, 2]
+        y = eager * 2
+        eager[0] = y[1]
+        assert result.tolist() == (y + eager).tolist() and state.tolist() == eager.tolist()
+
+
+def test_a_gradient_by_it_in_a_jit(device: str) -> None:
+    w = of([1, 2, 3, 4], device).requires_grad_()
+
+    @jit
+    def step() -> Tensor:
+        w.grad = None
+        loss = (doubled(w) * w).sum()
+        loss.backward()
+        with weft.no_grad():
+            w.assign(w - 0.25 * w.grad)
+        return loss
+
+    for i in range(4):
+        assert step().item() == 60 * 0.0 ** i
+        assert w.tolist() == [0, 0, 0, 0]
+
+
+def test_an_index_out_of_range_behind_it_in_a_jit(device: str) -> None:
+    table = of([1, 2, 3, 4], device)
+    good = of([0, 0, 0, 0], device)
+
+    @jit
+    def f(index: Tensor) -> Tensor:
+        good.assign(good + 1)
+        return custom_kernel(double, [((4,), "float32")], [table[index * 1]]) + 1
+
+    fine, bad = Tensor([0, 1, 2, 3], device=device), Tensor([0, 1, 2, 9], device=device)
+    for _ in range(3):
+        assert f(fine).tolist() == [3, 5, 7, 9]
+    with pytest.raises(weft.IndexError, match="9 is out of bounds of axis 0 with size 4"):
+        f(bad)
+    assert good.tolist() == [4] * 4 and f(fine).tolist() == [3, 5, 7, 9]

@@ -1,6 +1,8 @@
 """numpy() and DLPack share memory without anybody seeing what is not theirs."""
 
 import gc
+import subprocess
+import sys
 import weakref
 from typing import Any
 
@@ -9,6 +11,8 @@ import pytest
 
 import weft
 from weft import Tensor, from_dlpack, jit
+
+pytestmark = pytest.mark.host
 
 
 def address(array: Any) -> int:
@@ -197,3 +201,42 @@ def test_torch() -> None:
     t[0] = 9
     assert x.tolist() == [9, 1, 2, 3]
     assert torch.from_dlpack(t * 2).tolist() == [18, 2, 4, 6]
+
+
+def test_memory_is_let_go_while_the_interpreter_has_no_room_for_calls() -> None:
+    # In a call that the interpreter was asked to make, it makes no others: they add up to as many as it takes.
+    program = """
+import ctypes, gc, weakref
+import numpy as np
+import weft
+
+class Memory(np.ndarray):
+    pass
+
+api = ctypes.pythonapi
+Call = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+nothing = Call(lambda _: 0)
+seen = []
+
+@Call
+def inside(_):
+    held = [np.full(4, float(i), np.float32).view(Memory) for i in range(3)]
+    watched = [weakref.ref(a) for a in held]
+    sums = [weft.from_dlpack(a) + 1 for a in held]
+    del held
+    while api.Py_AddPendingCall(nothing, None) == 0:
+        pass
+    seen.append([s.realize().tolist() for s in sums])  # lets go of the memory, without the lock
+    seen.append(watched)
+    return 0
+
+api.Py_AddPendingCall.argtypes = [Call, ctypes.c_void_p]
+assert api.Py_AddPendingCall(inside, None) == 0
+while len(seen) < 2:
+    pass
+weft.from_dlpack(np.zeros(1, np.float32))  # what was left is done
+gc.collect()
+assert seen[0] == [[i + 1.0] * 4 for i in range(3)], seen
+assert [w() for w in seen[1]] == [None] * 3
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)

@@ -196,6 +196,7 @@ LOOPS: dict[str, tuple[Callable[[Any, int], None], int]] = {
 CASES = [(loop, memory) for loop in LOOPS for memory in ("zeros", "realised")] + [("a[i] = i", "empty")]
 
 
+@pytest.mark.host  # on a GPU, loops of one kernel do not run one after the other
 @pytest.mark.parametrize("n", [10, 1_000, 10_000])
 @pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.int32])
 @pytest.mark.parametrize("loop, memory", CASES)

@@ -5,6 +5,10 @@ import re
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.host  # it counts kernels
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 

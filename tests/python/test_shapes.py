@@ -1,4 +1,4 @@
-"""Arrangements, products, windows and decompositions against PyTorch."""
+"""What makes tensors, windows and decompositions: what the tables do not say."""
 
 import numpy as np
 import pytest
@@ -6,25 +6,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import weft  # noqa: E402
-from op_table import check, check_layouts, name_of  # noqa: E402
-from tables_shapes import ARRANGEMENTS, ATTENTION, DECOMPOSITIONS, HALVES, OPS, PRODUCTS, WINDOWS  # noqa: E402
 from weft import Tensor, dtypes  # noqa: E402
-
-
-@pytest.mark.parametrize("op", OPS, ids=name_of)
-def test_values(op):
-    check(op)
-
-
-@pytest.mark.parametrize("op", [op for op in OPS[::2] if op not in DECOMPOSITIONS + HALVES], ids=name_of)
-def test_layouts(op):
-    check_layouts(op)
-
-
-@pytest.mark.parametrize("op", ARRANGEMENTS[::5] + PRODUCTS[::4] + WINDOWS[::4] + ATTENTION[::2], ids=name_of)
-def test_on_the_cpu(op):
-    check(op, dtypes=["float32"], device="CPU")
-
 
 # ------------------------------------------------------------------------------------------- creation
 

@@ -59,6 +59,7 @@ Target target_for(const cl::Facts& facts) {
   groups.warp = facts.warp;
   groups.local_bytes = facts.local_memory;
   groups.together = facts.compute_units;
+  target.narrow_indices = true;
   target.limits.sequences = false;
   target.limits.pieces = facts.compute_units * 64;
   const size_t pointers = facts.max_parameter_bytes / sizeof(void*);

@@ -73,6 +73,9 @@ LoadedTable<const Code>& loaded() {
   return table;
 }
 
+// No word of the language.
+std::string function_name(std::string_view name) { return fmt::format("weft_{}", name); }
+
 std::string build_log(const Session& s, Program program) {
   size_t bytes = 0;
   s.call.clGetProgramBuildInfo(program, s.facts.id, kProgramBuildLog, 0, nullptr, &bytes);
@@ -99,7 +102,7 @@ std::shared_ptr<const Code> from_binary(const Session& s, std::span<const std::b
   if (program == nullptr) return nullptr;
   auto made = std::make_shared<const Code>(s.call, program);
   if (code != kSuccess || status != kSuccess || build(s, program) != kSuccess) return nullptr;
-  const Function function(s.call, program, name, code);
+  const Function function(s.call, program, function_name(name), code);
   return code == kSuccess ? made : nullptr;
 }
 
@@ -174,7 +177,7 @@ class OpenClProgram : public weft::Program {
         kernel_(make()),
         name_(name),
         code_(load(session, kernel_.source, name, keep)),
-        function_(session.call, code_->program(), name, state_) {
+        function_(session.call, code_->program(), function_name(name), state_) {
     if (state_ != kSuccess) {
       throw CompileError(fmt::format("[{}] the compiled program lacks the kernel {}: {}",
                                      session.name, name, error_text(state_)));
@@ -266,7 +269,7 @@ std::shared_ptr<weft::Program> make_program(const Session& session, UOp ast, std
                                             const OptList* opts, Keep keep) {
   check_process();
   const auto make = [&] {
-    return make_gpu_kernel(ast, name, session.target, session.render, opts);
+    return make_gpu_kernel(ast, function_name(name), session.target, session.render, opts);
   };
   return std::make_shared<OpenClProgram>(session, make, name, keep);
 }
@@ -274,7 +277,9 @@ std::shared_ptr<weft::Program> make_program(const Session& session, UOp ast, std
 std::shared_ptr<weft::Program> make_program_of_list(const Session& session, UOp linear,
                                                     std::string_view name) {
   check_process();
-  const auto make = [&] { return make_gpu_kernel_of_list(linear, name, session.render); };
+  const auto make = [&] {
+    return make_gpu_kernel_of_list(linear, function_name(name), session.render);
+  };
   return std::make_shared<OpenClProgram>(session, make, name, Keep::kYes);
 }
 

@@ -66,9 +66,8 @@ struct Library {
     const std::string number = fmt::format("{}.{}.{}.{}", version >> 24, version >> 16 & 255,
                                            version >> 8 & 255, version & 255);
     if (version >> 24 != wgpu::kVersion || !functions.load(library)) {
-      error =
-          fmt::format("{} is wgpu-native {}, whose interface is another one than {}'s; {}",
-                      file, number, wgpu::kVersion, kInstall);
+      error = fmt::format("{} is wgpu-native {}, whose interface is another one than {}'s; {}",
+                          file, number, wgpu::kVersion, kInstall);
       return false;
     }
     identity = fmt::format("wgpu-native {} ({})", number, file);

@@ -1,0 +1,98 @@
+// A table of programs by what the kernel is.
+#include "engine/custom_kernels.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/ref.h"
+#include "engine/prepare_schedule.h"
+#include "ir/print.h"
+#include "runtime/buffer.h"
+#include "runtime/counters.h"
+#include "runtime/debug.h"
+#include "runtime/device.h"
+#include "runtime/kernel_flops.h"
+#include "runtime/kernel_operations.h"
+#include "value/custom_kernel.h"
+#include "value/value.h"
+#include "weft/scheduled_kernel.h"
+
+namespace weft {
+namespace {
+
+constexpr size_t kMostPrograms = 1024;
+
+struct Key {
+  uint64_t low, high;
+  std::string name;
+  const Device* device;
+  int beam;
+  auto operator<=>(const Key&) const = default;
+};
+
+std::map<Key, std::shared_ptr<const PreparedKernel>>& programs() {
+  static auto* const kPrograms = new std::map<Key, std::shared_ptr<const PreparedKernel>>;
+  return *kPrograms;
+}
+
+}  // namespace
+
+std::shared_ptr<const PreparedKernel> prepare_custom_kernel(const CustomKernel& kernel,
+                                                            Device& device) {
+  const Key key{kernel.key.low, kernel.key.high, kernel.name, &device, config().beam};
+  const auto found = programs().find(key);
+  if (found != programs().end()) return found->second;
+  if (programs().size() >= kMostPrograms) programs().clear();
+  auto made = std::make_shared<const PreparedKernel>(
+      PreparedKernel{device.compile(kernel.ast.root, kernel.name), KernelFlops(kernel.ast.root)});
+  programs().emplace(key, made);
+  return made;
+}
+
+std::vector<Ref<Buffer>> run_custom_kernel(const CustomKernel& kernel, Device& device,
+                                           std::span<const Ref<Buffer>> inputs) {
+  const std::shared_ptr<const PreparedKernel> prepared = prepare_custom_kernel(kernel, device);
+  std::vector<Ref<Buffer>> outputs;
+  std::vector<Buffer*> arguments;
+  uint64_t bytes = 0;
+  for (const CustomKernel::Output& output : kernel.outputs) {
+    outputs.push_back(Buffer::make(device, output.dtype, output.count));
+    arguments.push_back(outputs.back().get());
+  }
+  for (const Ref<Buffer>& input : inputs) arguments.push_back(input.get());
+  for (const Buffer* argument : arguments) bytes += argument->bytes();
+  const uint64_t flops = prepared->flops.count({});
+  const uint64_t begin = shows(2) ? now_ns() : 0;
+  prepared->program->run(arguments, {});
+  if (shows(2)) {
+    device.synchronize();
+    show_run({device.name(), kernel.name, now_ns() - begin, bytes, flops,
+              kernel_operations(kernel.ast.root)});
+  }
+  count_kernel(bytes, flops);
+  return outputs;
+}
+
+ScheduledKernel describe_custom_kernel(const CustomKernel& kernel, Device& device) {
+  const std::shared_ptr<const PreparedKernel> prepared = prepare_custom_kernel(kernel, device);
+  ScheduledKernel described{.name = kernel.name, .graph = print(kernel.ast.root)};
+  described.buffers = kernel.outputs.size() + kernel.inputs.size();
+  for (const CustomKernel::Output& output : kernel.outputs) {
+    described.bytes += uint64_t(output.count) * uint64_t(output.dtype.item_bytes());
+  }
+  for (const Ref<Value>& input : kernel.inputs) {
+    described.bytes += uint64_t(input->numel()) * uint64_t(input->dtype().item_bytes());
+  }
+  described.flops = prepared->flops.count({});
+  described.source = prepared->program->source();
+  return described;
+}
+
+}  // namespace weft
