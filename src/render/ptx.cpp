@@ -167,7 +167,7 @@ class PtxRenderer : public Renderer {
 
   void address(UOp n) override {
     UOp i = n.src(1);
-    const int64_t bytes = n.dtype().item_bytes() * n.dtype().lanes;
+    const int64_t bytes = int64_t(n.dtype().item_bytes()) * n.dtype().lanes;
     auto [base, offset] = parts(text(n.src(0)));
     if (i.is(Op::ADD) && i.src(1).is_const() && never_wraps(i)) {
       offset += i.src(1).const_int() * bytes;

@@ -43,6 +43,7 @@ std::vector<Device*> own_devices() {
 
 std::string names_of(const std::vector<Device*>& devices) {
   std::vector<std::string_view> names;
+  names.reserve(devices.size());
   for (const Device* device : devices) names.push_back(device->name());
   return fmt::format("{}", fmt::join(names, ", "));
 }

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "codegen/lower.h"
+#include "codegen/opt/opt.h"
 #include "codegen/target.h"
 #include "ir/arena.h"
 #include "ir/dtype.h"
