@@ -27,6 +27,9 @@ from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 os.environ.setdefault("WEFT_DEVICE", "REF")  # what does not name a device is about values and schedules
+if wgpu := importlib.util.find_spec("wgpu"):  # what is not Python finds its library by this
+    folder = pathlib.Path(str(wgpu.origin)).parent
+    os.environ.setdefault("WEFT_WGPU_LIBRARY", str(folder / "resources/libwgpu_native-release.so"))
 TIME_LIMIT = 900  # seconds, for one program
 
 # program: (seed, cases); other programs take DEFAULT_FUZZ.
@@ -58,12 +61,13 @@ class DeviceTests(NamedTuple):
 # Together they take at most 5 minutes on 2 cores.
 DEVICES = {
     "OPENCL": DeviceTests(["test_tensor_programs.py", "test_tensor_index.py", "test_jit.py"], 60, 100, 40),
+    "WEBGPU": DeviceTests(["test_tensor_programs.py", "test_tensor_index.py", "test_jit.py"], 60, 100, 40),
 }
 
 # Under a sanitizer a fuzz program runs one case in SANITIZED_SHARE, and weft_tests leaves out the
-# tests that are about size.
+# tests that are about size, and those that load drivers, of which sanitizers know nothing.
 SANITIZED_SHARE = 20
-SANITIZED_FILTER = "-*Huge*"
+SANITIZED_FILTER = "-*Huge*:*OnDevice*:OpenCl*"
 SANITIZERS = {
     "asan-ubsan": {"ASAN_OPTIONS": "halt_on_error=1:detect_stack_use_after_return=1",
                    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"},
