@@ -15,6 +15,7 @@
 #include "codegen/opt/share_loads.h"
 #include "codegen/opt/split_range.h"
 #include "codegen/opt/stage_loads.h"
+#include "codegen/opt/tensor_tiles.h"
 #include "ir/arena.h"
 #include "ir/bounds.h"
 #include "ir/node.h"
@@ -110,6 +111,7 @@ std::string why_not_stage(UOp sink, const Opt& opt) {
 
 std::string why_not(UOp sink, const Opt& opt) {
   if (opt.kind == OptKind::kStage || opt.kind == OptKind::kShare) return why_not_stage(sink, opt);
+  if (opt.kind == OptKind::kTensor) return why_not_tiles(sink, opt.axis, opt.amount);
   const UOp range = range_by_id(sink, opt.axis);
   if (!range) return fmt::format("there is no loop {}", opt.axis);
   if (!is_cut_into_loops(range.axis()))
@@ -172,6 +174,7 @@ UOp apply_opt(UOp sink, const Opt& opt) {
     case OptKind::kMerge: return merge_ranges(sink, range, range_by_id(sink, opt.amount));
     case OptKind::kLocal: return split_range(sink, range, {opt.amount, AxisType::kLocal, id});
     case OptKind::kSerial: return make_serial_range(sink, range);
+    case OptKind::kTensor: return tensor_tiles(sink, opt.axis, opt.amount);
     case OptKind::kShare:
     case OptKind::kStage: break;
   }

@@ -17,9 +17,9 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 12> kNames = {"TILE",  "UPCAST", "VECTOR", "UNROLL",
-                                                     "GROUP", "THREAD", "STAGE",  "PAD",
-                                                     "MERGE", "LOCAL",  "SERIAL", "SHARE"};
+constexpr std::array<std::string_view, 13> kNames = {
+    "TILE", "UPCAST", "VECTOR", "UNROLL", "GROUP", "THREAD", "STAGE",
+    "PAD",  "MERGE",  "LOCAL",  "SERIAL", "SHARE", "TENSOR"};
 
 class Reader {
  public:
@@ -47,7 +47,7 @@ class Reader {
     }
     fail(
         "one of TILE, UPCAST, VECTOR, UNROLL, GROUP, THREAD, STAGE, PAD, MERGE, LOCAL, SERIAL, "
-        "SHARE");
+        "SHARE, TENSOR");
   }
   int64_t number(char end) {
     skip();

@@ -28,6 +28,8 @@ enum class OptKind : uint8_t {
   kSerial,  // SERIAL(axis, 1): every thread of a workgroup goes through the loop by itself
   kShare,   // SHARE(argument, axis): reads of an argument go through memory that a workgroup shares
             // and fills together, in the loop
+  kTensor,  // TENSOR(axis, columns): a contraction over a reduction by products of tiles, with this
+            // many columns for each group
 };
 
 struct Opt {
