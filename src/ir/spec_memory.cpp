@@ -220,8 +220,6 @@ Found check_commit(UOp n) {
 }
 
 Found check_wait(UOp n) {
-  if (n.number() < 0)
-    return bad_structure("it leaves {} groups; that must be 0 or more", n.number());
   for (size_t i = 0; i < n.src_count(); i++) {
     if (n.src(i).is(Op::RANGE)) continue;
     if (Found f = check_effect(n, i)) return f;

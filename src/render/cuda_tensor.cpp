@@ -3,6 +3,7 @@
 // a bank twice. Copies write it so, and both kinds of products read it so: nothing else does.
 #include "render/cuda_tensor.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 
 #include "ir/dtype.h"
 #include "ir/node.h"
+#include "render/gpu_c.h"
 
 namespace weft {
 namespace {

@@ -132,7 +132,7 @@ constexpr Illegal kIllegalMemory[] = {
     {"barrier_of_a_value", kKernel, "%a = BARRIER void (%f)",
      "BARRIER: source 0 is a CONST, which is no effect"},
     {"fetch_to_global_memory", kKernel, "%a = FETCH void (%outr, %inr)",
-     "FETCH: source 0 is out[r0]; it must be an INDEX of local memory"},
+     "FETCH: source 0 is data0[r0]; it must be an INDEX of local memory"},
     {"fetch_of_one_element", kKernel,
      "%l = DEFINE_LOCAL ptr<float32, local> (%four) 0\n%p = INDEX ptr<float32, local> (%l, %r)\n"
      "%a = FETCH void (%p, %inr)",
@@ -142,7 +142,7 @@ constexpr Illegal kIllegalMemory[] = {
     {"wait_for_a_value", kKernel, "%a = WAIT void (%f) 0",
      "WAIT: source 0 is a CONST, which is no effect"},
     {"wait_for_less_than_none", kKernel, "%a = WAIT void (%r) -1",
-     "WAIT: it leaves -1 groups; that must be 0 or more"},
+     "WAIT: the id is -1; ids are not negative"},
     {"sink_under_a_sink", kKernel, "%k = SINK void\n%a = SINK void (%k)",
      "SINK: source 0 is a SINK, which is a root"},
     {"sink_of_a_value_in_a_kernel", kKernel, "%a = SINK void (%f)",
