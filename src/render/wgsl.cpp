@@ -31,7 +31,6 @@
 #include "render/renderer.h"
 #include "render/wgsl_functions.h"
 #include "render/wgsl_ops.h"
-#include "rewrite/pattern.h"
 
 namespace weft {
 namespace {
@@ -118,7 +117,7 @@ class WgslRenderer : public Renderer {
  protected:
   // Sums with 0 and products with it are what compilers simplify against IEEE 754.
   std::string constant(UOp n) override {
-    const std::string text = wgsl_constant(n.dtype(), n.bits());
+    std::string text = wgsl_constant(n.dtype(), n.bits());
     if (!floats_.simplifies || n.dtype().scalar != Scalar::kFloat32) return text;
     const double value = double_of_bits(n.dtype().element(), n.bits());
     return value == 0 || !std::isfinite(value) ? fmt::format("opaque({})", text) : text;
@@ -172,6 +171,7 @@ class WgslRenderer : public Renderer {
 
   void read_register(UOp after, UOp reg) override {
     std::vector<std::string> lanes;
+    lanes.reserve(lanes_of(after.dtype()));
     for (size_t k = 0; k < lanes_of(after.dtype()); k++) {
       lanes.push_back(reg.is(Op::DEFINE_REG) ? register_lane(reg, k) : loaded(reg, {"0u", 1}, k));
     }
@@ -253,6 +253,7 @@ class WgslRenderer : public Renderer {
   void value(UOp n) override {
     if (uses(n) == 0) return;
     std::vector<std::string> lanes;
+    lanes.reserve(lanes_of(n.dtype()));
     for (size_t k = 0; k < lanes_of(n.dtype()); k++) lanes.push_back(lane_value(n, k));
     if (n.is(Op::VECTORIZE) || n.is(Op::GEP)) return bind_lanes(n, std::move(lanes));
     name_lanes(n, std::move(lanes));
@@ -376,7 +377,8 @@ class WgslRenderer : public Renderer {
     for (int w = 0; w < type.lanes / each; w++) {
       std::string all;
       for (int k = 0; k < each; k++) {
-        std::string one = as_bits(type, operand(store.src(1), size_t(w * each + k)));
+        std::string one =
+            as_bits(type, operand(store.src(1), size_t(w) * size_t(each) + size_t(k)));
         if (k > 0) one = fmt::format(" | ({} << {}u)", one, k * bits);
         all += one;
       }

@@ -344,6 +344,7 @@ std::string wgsl_expression(UOp n, const std::vector<std::string>& operands, Fus
   }
   if (n.is(Op::MULACC) && is_narrow_float(type)) {  // rounded once
     std::vector<std::string> wide;
+    wide.reserve(operands.size());
     for (const std::string& x : operands) {
       wide.push_back(fmt::format("{}_to_f32({})", narrow_name(type), x));
     }

@@ -3,6 +3,7 @@
 #include "tensor/remainder.h"
 
 #include <cmath>
+#include <cstdint>
 
 #include "ir/dtype.h"
 #include "ir/op.h"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,7 +19,7 @@
 #include "ir/dtype.h"
 #include "runtime/buffer.h"
 #include "runtime/device.h"
-#include "runtime/webgpu/webgpu_pipeline.h"
+#include "runtime/webgpu/webgpu_pipeline.h"  // IWYU pragma: keep
 #include "runtime/webgpu/webgpu_queue.h"
 #include "tests/unit/tensor_helpers.h"
 #include "weft/tensor.h"
@@ -40,17 +41,17 @@ class WebGpuDevice : public testing::Test {
  protected:
   void SetUp() override {
     if (webgpu_devices().empty()) GTEST_SKIP() << webgpu_missing();
-    device = &find_device("WEBGPU");
+    device_ = &find_device("WEBGPU");
   }
 
-  Device* device = nullptr;
+  Device* device_ = nullptr;
 };
 
 TEST_F(WebGpuDevice, BytesOfAnyNumberComeBack) {
   for (const size_t size : {0, 1, 2, 3, 4, 5, 17, 4096, (16 << 20) + 3}) {
     std::vector<std::byte> bytes(size), back(size);
     for (size_t i = 0; i < size; i++) bytes[i] = std::byte(i * 7 + 1);
-    const Ref<Buffer> buffer = Buffer::make(*device, size);
+    const Ref<Buffer> buffer = Buffer::make(*device_, size);
     buffer->copy_in(bytes);
     buffer->copy_out(back);
     EXPECT_EQ(back, bytes) << size;
@@ -58,7 +59,7 @@ TEST_F(WebGpuDevice, BytesOfAnyNumberComeBack) {
 }
 
 TEST_F(WebGpuDevice, TooLargeABufferIsAnErrorWithSizes) {
-  const std::string text = test::thrown<Error>([&] { Buffer::make(*device, size_t(1) << 50); });
+  const std::string text = test::thrown<Error>([&] { Buffer::make(*device_, size_t(1) << 50); });
   EXPECT_NE(text.find("1125899906842624 bytes"), std::string::npos) << text;
   EXPECT_NE(text.find("at most"), std::string::npos) << text;
 }

@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <iterator>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -249,17 +249,20 @@ void WebGpuQueue::free(Memory* memory) noexcept {
   if (memory == nullptr || getpid() != process_) return;
   const std::lock_guard lock(mutex_);
   used_bytes_ -= memory->bytes;
-  const size_t most = size_t(memory_of_machine() / 8);
-  try {
-    if (kept_bytes_ + memory->bytes <= most) {
-      kept_[memory->bytes].push_back(memory);
-      kept_bytes_ += memory->bytes;
-      return;
-    }
-  } catch (...) {  // there is no memory to remember it with
-  }
+  if (keep(memory)) return;
   wgpu_.buffer_release(memory->buffer);
   delete memory;
+}
+
+bool WebGpuQueue::keep(Memory* memory) noexcept {
+  if (kept_bytes_ + memory->bytes > size_t(memory_of_machine() / 8)) return false;
+  try {
+    kept_[memory->bytes].push_back(memory);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  kept_bytes_ += memory->bytes;
+  return true;
 }
 
 void WebGpuQueue::release_kept() noexcept {

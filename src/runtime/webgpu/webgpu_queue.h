@@ -63,6 +63,7 @@ class WebGpuQueue {
   void flush();
   void wait(const bool& is_done);
   void release_kept() noexcept;
+  bool keep(Memory* memory) noexcept;
   Memory* take_kept(size_t bytes);
   Memory* make_memory(size_t bytes);
   const Layout& layout(size_t buffers);
