@@ -215,8 +215,13 @@ class GpuCRenderer : public CStyleRenderer {
   }
 
   std::string vectorize(UOp n) override {
+    // Arithmetic on narrow integers gives int.
+    const bool is_cast = !dialect_.converts_lanes && in_memory(held_as(n.dtype())).bits() < 32;
+    const std::string cast = is_cast ? fmt::format("({})", memory_type(n.dtype().element())) : "";
     std::string lanes;
-    for (UOp s : n.srcs()) lanes += (lanes.empty() ? "" : ", ") + operand(s, kChoice);
+    for (UOp s : n.srcs()) {
+      lanes += (lanes.empty() ? "" : ", ") + cast + operand(s, is_cast ? kPrefix : kChoice);
+    }
     return filled(dialect_.make_vector, {{'T', type(n.dtype())}, {'L', lanes}});
   }
 

@@ -70,6 +70,7 @@ struct GpuDialect {
   std::string_view vector_name;          // of a type $T with $n lanes
   std::string_view vector_defined_as{};  // empty: the language has the name
   std::string_view make_vector;          // of the lanes
+  bool converts_lanes = true;            // make_vector takes lanes of wider types, too
   std::array<std::string_view, 16> lanes;
   std::string_view any_lane{};  // lane $n of longer vectors
   std::string_view read_vector, write_vector;

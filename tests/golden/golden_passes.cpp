@@ -165,8 +165,11 @@ const std::map<std::string, PassFunction>& passes() {
       {"render_llvm", [](UOp n) { return render_llvm(n, "kernel"); }},
       {"render_ptx", [](UOp n) { return render_ptx(n, "kernel"); }},
       {"render_triton", [](UOp n) { return render_triton(n, "kernel"); }},
-      {"render_opencl", [](UOp n) { return render_opencl(n, "kernel"); }},
+      {"render_opencl", [](UOp n) { return render_opencl(n, "program"); }},
+      {"render_wgsl", [](UOp n) { return render_wgsl(n, "kernel"); }},
       {"render_cuda", [](UOp n) { return render_cuda(n, "kernel"); }},
+      {"render_metal", [](UOp n) { return render_metal(n, "program"); }},
+      {"render_hip", [](UOp n) { return render_hip(n, "kernel"); }},
       {"apply_opts", [](UOp n) { return print(n); }},  // after its optimisations
       {"schedule", [](UOp n) { return test::describe(make_schedule(n)); }},
   };

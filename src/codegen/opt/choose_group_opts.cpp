@@ -276,6 +276,16 @@ class GroupChooser {
     return ids;
   }
 
+  // Whether a reduction by threads stands in the range.
+  bool holds_threads(UOp range) const {
+    return std::ranges::any_of(order_, [&](UOp n) {
+      return n.is(Op::REDUCE) && is_in_scope(range, n) &&
+             std::ranges::any_of(n.srcs().subspan(1), [](UOp r) {
+               return r.is(Op::RANGE) && r.axis() == AxisType::kLocal;
+             });
+    });
+  }
+
   // Whether what closes the inner range stands in the outer one.
   bool holds(UOp outer, UOp inner) const {
     return std::ranges::any_of(order_, [&](UOp n) {
@@ -305,7 +315,8 @@ class GroupChooser {
     const UOp fastest = in_order(after);
     for (const int64_t id : behind) {  // threads along one of them
       const UOp r = range(id);
-      const bool is_wide = (behind.size() == 1 || r == fastest) && places(r) >= threads;
+      const bool is_wide =
+          (behind.size() == 1 || r == fastest) && places(r) >= threads && !holds_threads(r);
       const int64_t here = std::min(lanes, lanes_along(r));
       if (is_wide && here > 1 && order_along(r) > 0) attempt(OptKind::kVector, id, here);
       if (is_wide) give_threads(id, threads);

@@ -17,10 +17,9 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 13> kNames = {"TILE",  "UPCAST", "VECTOR", "UNROLL",
-                                                     "GROUP", "THREAD", "STAGE",  "PAD",
-                                                     "MERGE", "LOCAL",  "SERIAL", "SHARE",
-                                                     "TENSOR"};
+constexpr std::array<std::string_view, 13> kNames = {
+    "TILE", "UPCAST", "VECTOR", "UNROLL", "GROUP", "THREAD", "STAGE",
+    "PAD",  "MERGE",  "LOCAL",  "SERIAL", "SHARE", "TENSOR"};
 
 class Reader {
  public:

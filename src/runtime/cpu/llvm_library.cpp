@@ -286,9 +286,8 @@ std::vector<std::byte> compile_llvm(std::string_view ir, std::string_view name,
   auto machine = own_handle(library.take_machine(options.level), give_back);
   // What LLVM has given up on cannot be disposed of.
   const auto give_up = [&](std::string reason) {
-    static_cast<void>(machine.release());
-    static_cast<void>(module.release());
-    static_cast<void>(context.release());
+    [[maybe_unused]] const void* const lost[] = {machine.release(), module.release(),
+                                                 context.release()};
     fail("LLVM gave up (WEFT_DEVICE=CPU:C compiles by a C compiler)", std::move(reason));
   };
   std::string reason;
