@@ -1,5 +1,5 @@
-// Many kernels in one compilation: lowered and rendered as functions of one source, compiled as the
-// CPU device compiles, and called on arrays.
+// Many kernels: lowered and rendered as functions of one source, compiled as the CPU device
+// compiles, and called on arrays; or each a program of a device with workgroups.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,14 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "codegen/lower.h"
 #include "codegen/opt/opt.h"
+#include "codegen/target.h"
 #include "ir/array.h"
 #include "ir/dtype.h"
 #include "ir/evaluate.h"
@@ -32,6 +34,9 @@
 #include "runtime/cpu/cpu_toolchain.h"
 #include "runtime/cpu/llvm_library.h"
 #include "runtime/cpu/object_code.h"
+#include "runtime/device.h"
+#include "runtime/program.h"
+#include "tests/gpu_devices.h"
 
 namespace weft::test {
 
@@ -69,10 +74,11 @@ class GuardedMemory {
 class KernelBatch {
  public:
   explicit KernelBatch(Toolchain toolchain) : toolchain_(toolchain) {}
+  explicit KernelBatch(Device& device) : device_(&device) {}
 
   // Its number. The optimisations are those given, or those that devices choose.
   size_t add(UOp ast, const std::optional<OptList>& opts = std::nullopt) {
-    const Target& target = target_of(toolchain_);
+    const Target& target = device_ != nullptr ? *device_->target() : target_of(toolchain_);
     return add_program(opts ? lower(ast, target, *opts) : lower(ast, target));
   }
   size_t add_program(UOp linear) {
@@ -81,13 +87,18 @@ class KernelBatch {
     for (UOp n : linear.srcs()) {
       if (n.is(Op::RANGE) && n.axis() == AxisType::kThread) kernel.thread_loop = n.src(0);
     }
-    add_source(render(toolchain_, linear, name));
+    if (device_ != nullptr) {
+      programs_.push_back(device_->compile_list(linear, name));
+    } else {
+      add_source(render(toolchain_, linear, name));
+    }
     kernels_.push_back(std::move(kernel));
     return kernels_.size() - 1;
   }
 
   // Throws CompileError.
   void compile() {
+    if (device_ != nullptr) return;
     std::string text;
     for (const std::string& part : parts_) text += part;
     code_ = std::make_unique<ObjectCode>(
@@ -99,6 +110,11 @@ class KernelBatch {
   Arrays run(size_t number, Arrays arrays, const std::map<std::string, int64_t>& variables = {},
              int64_t cut = 1) const {
     const Kernel& kernel = kernels_.at(number);
+    if (device_ != nullptr) {
+      std::vector<int64_t> given;
+      for (const std::string& name : kernel.variables) given.push_back(variables.at(name));
+      return run_on_device(*device_, *programs_.at(number), std::move(arrays), given);
+    }
     auto* function =
         reinterpret_cast<KernelFunction*>(code_->function(fmt::format("kernel{}", number)));
     if (function == nullptr) throw std::runtime_error("the function is missing");
@@ -158,8 +174,10 @@ class KernelBatch {
     }
   }
 
-  Toolchain toolchain_;
+  Device* device_ = nullptr;  // null: the toolchain's
+  Toolchain toolchain_ = Toolchain::kLlvm;
   std::vector<Kernel> kernels_;
+  std::vector<std::shared_ptr<Program>> programs_;
   std::vector<std::string> parts_;
   std::set<std::string> said_;
   std::unique_ptr<ObjectCode> code_;

@@ -49,13 +49,22 @@ inline std::array<Array, 3> op_operands(DType type) {
   return out;
 }
 
+// A part of what can be done to a dtype, for devices that bound the arguments of a kernel.
+struct OpPart {
+  size_t first = 0, most = SIZE_MAX;
+};
+
 // One program for all that is done to one dtype: a loop per number of lanes, a buffer per result.
 struct OpCase {
   ProgramBuilder builder;
   Buffers buffers;
   std::vector<std::string> names;  // of the results, from buffer 4
+  OpPart part;
+  size_t count = 0;  // of the results in all parts
 
-  OpCase(DType type, const Target& target, std::span<const uint16_t> lane_counts = kOpLanes) {
+  OpCase(DType type, const Target& target, std::span<const uint16_t> lane_counts = kOpLanes,
+         OpPart wanted = {})
+      : part(wanted) {
     std::array<Array, 3> in = op_operands(type);
     const int64_t size = in[0].size();
     Array condition = Array::zeros(dtypes::bool_, {size});
@@ -76,6 +85,8 @@ struct OpCase {
     const DType vector = type.vec(lanes), condition = dtypes::bool_.vec(lanes);
     UOp last;
     const auto keep = [&](const std::string& what, UOp value) {
+      const size_t number = count++;
+      if (number < part.first || number - part.first >= part.most) return;
       const auto id = int64_t(names.size()) + 4;
       names.push_back(fmt::format("{} of {} in {} lanes", what, type.name(), lanes));
       buffers[id] = Array::zeros(value.dtype().element(), {size});
@@ -101,7 +112,7 @@ struct OpCase {
       if (target.can(Op::CAST, type) && target.can(Op::CAST, to)) {
         keep("CAST to " + to.name(), builder.add(Op::CAST, to.vec(lanes), {x[0]}));
       }
-      if (type.bits() == to.bits()) {
+      if (type.bits() == to.bits() && target.can(Op::BITCAST, to)) {
         keep("BITCAST to " + to.name(), builder.add(Op::BITCAST, to.vec(lanes), {x[0]}));
       }
     }

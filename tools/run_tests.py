@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Runs the test suites of a built tree. The last line is `N passed, N failed, N skipped`.
 
-    tools/run_tests.py [--preset release] [--suites gtest pytest fuzz lint asan-ubsan tsan]
+    tools/run_tests.py [--preset release] [--suites gtest pytest fuzz devices lint asan-ubsan tsan]
 
 gtest        build/<preset>/bin/weft_tests
 pytest       the Python files under tests/, with the package of build/<preset>
 fuzz         each fuzz program with the seed and count of FUZZ or PYTHON_FUZZ
+devices      a slice of the Python tests and fuzz programs on each device of DEVICES that the machine has
 lint         clang-format, clang-tidy and mypy have nothing to say
 asan-ubsan   weft_tests and the fuzz programs of the sanitizer's own build, at reduced counts
 tsan         likewise
@@ -26,6 +27,9 @@ from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 os.environ.setdefault("WEFT_DEVICE", "REF")  # what does not name a device is about values and schedules
+if wgpu := importlib.util.find_spec("wgpu"):  # what is not Python finds its library by this
+    folder = pathlib.Path(str(wgpu.origin)).parent
+    os.environ.setdefault("WEFT_WGPU_LIBRARY", str(folder / "resources/libwgpu_native-release.so"))
 TIME_LIMIT = 900  # seconds, for one program
 
 # program: (seed, cases); other programs take DEFAULT_FUZZ.
@@ -44,10 +48,26 @@ PYTHON_FUZZ: list[tuple[str, int, int, dict[str, str]]] = [
 
 NEEDS_TORCH = {"fuzz_gradients"}
 
+
+class DeviceTests(NamedTuple):
+    """What of the suites runs with WEFT_DEVICE set to a device: files of tests, and fuzz programs with their cases."""
+
+    files: list[str]
+    kernels: int  # cases of fuzz_kernels, each the kernels of a graph
+    programs: int  # of fuzz_programs
+    jits: int  # of fuzz_jit
+
+
+# Together they take at most 5 minutes on 2 cores.
+DEVICES = {
+    "OPENCL": DeviceTests(["test_tensor_programs.py", "test_tensor_index.py", "test_jit.py"], 60, 100, 40),
+    "WEBGPU": DeviceTests(["test_tensor_programs.py", "test_tensor_index.py", "test_jit.py"], 60, 100, 40),
+}
+
 # Under a sanitizer a fuzz program runs one case in SANITIZED_SHARE, and weft_tests leaves out the
-# tests that are about size.
+# tests that are about size, and those that load drivers, of which sanitizers know nothing.
 SANITIZED_SHARE = 20
-SANITIZED_FILTER = "-*Huge*"
+SANITIZED_FILTER = "-*Huge*:*OnDevice*:OpenCl*"
 SANITIZERS = {
     "asan-ubsan": {"ASAN_OPTIONS": "halt_on_error=1:detect_stack_use_after_return=1",
                    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"},
@@ -122,14 +142,17 @@ def python_environment(build: pathlib.Path) -> dict[str, str]:
 
 
 def run_pytest(build: pathlib.Path) -> Count:
-    folders = sorted({p.parent for p in (ROOT / "tests").rglob("test_*.py")})
+    return pytest_of(build, sorted({p.parent for p in (ROOT / "tests").rglob("test_*.py")}))
+
+
+def pytest_of(build: pathlib.Path, paths: list[pathlib.Path], environment: dict[str, str] | None = None) -> Count:
     if importlib.util.find_spec("pytest") is None:
         say("  pytest is not installed")
         return Count(skipped=1)
     report = build / "pytest.xml"
     report.unlink(missing_ok=True)
-    ok = call([sys.executable, "-m", "pytest", "-q", "-rs", "--tb=short", f"--junitxml={report}", *folders],
-              python_environment(build))
+    ok = call([sys.executable, "-m", "pytest", "-q", "-rs", "--tb=short", f"--junitxml={report}", *paths],
+              {**python_environment(build), **(environment or {})})
     if not report.exists():
         return Count(failed=1)
     suite = xml.etree.ElementTree.parse(report).getroot().find("testsuite")
@@ -152,12 +175,12 @@ def run_fuzz(build: pathlib.Path, sanitizer: str | None = None) -> Count:
     return count if sanitizer else count.plus(run_python_fuzz(build))
 
 
-def run_python_fuzz(build: pathlib.Path) -> Count:
+def run_python_fuzz(build: pathlib.Path, programs: list[tuple[str, int, int, dict[str, str]]] = PYTHON_FUZZ) -> Count:
     if importlib.util.find_spec("numpy") is None:
         say("  numpy is not installed")
         return Count(skipped=1)
     count = Count()
-    for name, seed, cases, environment in PYTHON_FUZZ:
+    for name, seed, cases, environment in programs:
         if name in NEEDS_TORCH and importlib.util.find_spec("torch") is None:
             say(f"  {name}: torch is not installed")
             count = count.plus(Count(skipped=1))
@@ -168,6 +191,34 @@ def run_python_fuzz(build: pathlib.Path) -> Count:
                    f"--processes={os.cpu_count() or 1}"], {**python_environment(build), **environment})
         count = count.plus(Count(passed=int(ok), failed=int(not ok)))
         FUZZED.append(title)
+    return count
+
+
+def why_missing(build: pathlib.Path, device: str) -> str:
+    """Why tests cannot run on a device; empty if they can."""
+    code = f"import weft; print(next((d.missing for d in weft.Device.all() if d.name == {device!r}), 'unknown'))"
+    out = subprocess.run([sys.executable, "-c", code], env={**os.environ, **python_environment(build)}, cwd=ROOT,
+                         capture_output=True, text=True)
+    return out.stdout.strip() if out.returncode == 0 else out.stderr.strip()
+
+
+def run_devices(build: pathlib.Path) -> Count:
+    count = Count()
+    for device, tests in DEVICES.items():
+        if missing := why_missing(build, device):
+            say(f"  {device} is missing: {missing}")
+            count = count.plus(Count(skipped=1))
+            continue
+        say(f"  {device}")
+        start = time.monotonic()
+        environment = {"WEFT_DEVICE": device}
+        count = count.plus(pytest_of(build, [ROOT / "tests/python" / f for f in tests.files], environment))
+        ok = call([build / "bin/fuzz_kernels", "--seed=1", f"--count={tests.kernels}"], environment)
+        count = count.plus(Count(passed=int(ok), failed=int(not ok)))
+        FUZZED.append(f"fuzz_kernels {tests.kernels} WEFT_DEVICE={device}")
+        count = count.plus(run_python_fuzz(build, [("fuzz_programs", 4, tests.programs, environment),
+                                                   ("fuzz_jit", 4, tests.jits, environment)]))
+        say(f"  {device}: {time.monotonic() - start:.1f} s")
     return count
 
 
@@ -190,7 +241,7 @@ def fixed_addresses(sanitizer: str | None) -> list[str | pathlib.Path]:
     return ["setarch", "-R"] if sanitizer == "tsan" and bits.exists() and int(bits.read_text()) > 28 else []
 
 
-SUITES = {"gtest": run_gtest, "pytest": run_pytest, "fuzz": run_fuzz, "lint": run_lint}
+SUITES = {"gtest": run_gtest, "pytest": run_pytest, "fuzz": run_fuzz, "devices": run_devices, "lint": run_lint}
 
 
 def main() -> int:

@@ -1,8 +1,15 @@
 """The devices that tensors live on."""
 
+import sys
 from typing import NamedTuple
 
 from weft import _core
+
+# Where PyPI's packages of NVIDIA put NVRTC.
+for _folder in sys.path:
+    if _folder.endswith("-packages"):
+        for _package in ("cu13", "cuda_nvrtc"):
+            _core.add_library_folder(f"{_folder}/nvidia/{_package}/lib")
 
 
 class DeviceInfo(NamedTuple):

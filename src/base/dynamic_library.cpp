@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <dlfcn.h>
@@ -33,6 +35,26 @@ std::string DynamicLibrary::last_error() {
   return text == nullptr ? std::string() : std::string(text);
 }
 
+namespace {
+
+struct AddedFolders {
+  std::mutex mutex;
+  std::vector<std::string> folders;
+};
+
+AddedFolders& added_folders() {
+  static auto& instance = *new AddedFolders;
+  return instance;
+}
+
+}  // namespace
+
+void add_library_folder(std::string folder) {
+  AddedFolders& added = added_folders();
+  const std::lock_guard lock(added.mutex);
+  added.folders.push_back(std::move(folder));
+}
+
 std::string find_library_file(const std::string& name) {
   std::vector<std::string> folders;
   std::string_view path = config().library_path;
@@ -45,6 +67,11 @@ std::string find_library_file(const std::string& name) {
        {"/usr/local/lib", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64",
         "/usr/lib", "/lib64", "/lib"}) {
     folders.emplace_back(folder);
+  }
+  {
+    AddedFolders& added = added_folders();
+    const std::lock_guard lock(added.mutex);
+    folders.insert(folders.end(), added.folders.begin(), added.folders.end());
   }
   for (const std::string& folder : folders) {
     std::string file = fmt::format("{}/{}", folder, name);

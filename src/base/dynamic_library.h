@@ -33,6 +33,8 @@ class DynamicLibrary {
 // The file of a library in the folders where the system keeps them and those of LD_LIBRARY_PATH,
 // without loading it; empty when it is in none.
 std::string find_library_file(const std::string& name);
+// A further folder for it to look in, after those: where packages bring libraries.
+void add_library_folder(std::string folder);
 
 // What tells a file from what it may be replaced by: its path, size and time of change. Empty when
 // there is no such file.

@@ -1,12 +1,14 @@
 // A table of programs by what the kernel is.
 #include "engine/custom_kernels.h"
 
+#include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -42,6 +44,13 @@ std::map<Key, std::shared_ptr<const PreparedKernel>>& programs() {
   return *kPrograms;
 }
 
+// A name for a function in any language: the kernel may be called "double", or by a sentence.
+std::string symbol_of(std::string_view name) {
+  std::string out = "custom_";
+  for (const char c : name) out += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return out;
+}
+
 }  // namespace
 
 std::shared_ptr<const PreparedKernel> prepare_custom_kernel(const CustomKernel& kernel,
@@ -50,8 +59,8 @@ std::shared_ptr<const PreparedKernel> prepare_custom_kernel(const CustomKernel& 
   const auto found = programs().find(key);
   if (found != programs().end()) return found->second;
   if (programs().size() >= kMostPrograms) programs().clear();
-  auto made = std::make_shared<const PreparedKernel>(
-      PreparedKernel{device.compile(kernel.ast.root, kernel.name), KernelFlops(kernel.ast.root)});
+  auto made = std::make_shared<const PreparedKernel>(PreparedKernel{
+      device.compile(kernel.ast.root, symbol_of(kernel.name)), KernelFlops(kernel.ast.root)});
   programs().emplace(key, made);
   return made;
 }

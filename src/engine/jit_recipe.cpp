@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/ref.h"
 #include "base/small_vector.h"
 #include "runtime/buffer.h"
@@ -65,11 +66,18 @@ void record(const JitRecipe& recipe, std::span<const Ref<Buffer>> memory) {
   recipe.recording = device->record(calls);
 }
 
-void run_recording(const JitRecipe& recipe, std::span<const Ref<Buffer>> memory) {
+// False: the device cannot run it so, and has done nothing.
+bool run_recording(const JitRecipe& recipe, std::span<const Ref<Buffer>> memory) {
   SmallVector<Buffer*, 64> pointers;
   for (const Ref<Buffer>& each : memory) pointers.push_back(each.get());
-  recipe.recording->run({pointers.data(), pointers.size()});
+  try {
+    recipe.recording->run({pointers.data(), pointers.size()});
+  } catch (const DeviceError&) {  // no memory for it, or worse: then the calls say so
+    recipe.recording.reset();
+    return false;
+  }
   for (const JitRecipe::Call& call : recipe.calls) count_kernel(call.bytes, call.flops);
+  return true;
 }
 
 void make_memory(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory) {
@@ -113,7 +121,7 @@ void run_calls(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory, size_t
 void run_recipe(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory) {
   make_memory(recipe, memory);
   if (++recipe.runs == 2) record(recipe, memory);
-  if (recipe.recording && !shows(2)) return run_recording(recipe, memory);
+  if (recipe.recording && !shows(2) && run_recording(recipe, memory)) return;
   run_calls(recipe, memory, 0);
 }
 

@@ -5,6 +5,8 @@
 #include "codegen/target.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
+#include "ir/op.h"
+#include "render/c_style.h"
 #include "render/gpu_c.h"
 #include "render/render.h"
 #include "rewrite/pattern.h"
@@ -17,6 +19,16 @@ constexpr GpuType kTypes[] = {
     {Scalar::kInt32, "int"},     {Scalar::kInt64, "long"},    {Scalar::kUInt8, "uchar"},
     {Scalar::kUInt16, "ushort"}, {Scalar::kUInt32, "uint"},   {Scalar::kUInt64, "ulong"},
     {Scalar::kFloat32, "float"}, {Scalar::kFloat64, "double"}};
+
+// float64 has more than twice the digits of float32: rounding twice is rounding once.
+// clang-format off
+constexpr DTypeSet kFloat32 = set_of(Scalar::kFloat32);
+constexpr CRow kByDouble[] = {
+  {{Op::FDIV},  kFloat32, "(float)((double)$0 / (double)$1)", kPrefix, kPrefix},
+  {{Op::RECIP}, kFloat32, "(float)(1.0 / (double)$0)", kPrefix, kPrefix},
+  {{Op::SQRT},  kFloat32, "(float)sqrt((double)$0)", kPrefix, kPrefix},
+};
+// clang-format on
 
 // Vectors in memory are aligned to their elements only.
 constexpr GpuDialect kOpenCl{
@@ -41,10 +53,21 @@ constexpr GpuDialect kOpenCl{
     .bitcast_body = "return as_$T(a);",
 };
 
+constexpr GpuDialect by_double() {
+  GpuDialect out = kOpenCl;
+  out.rows = kByDouble;
+  return out;
+}
+constexpr GpuDialect kOpenClByDouble = by_double();
+
 }  // namespace
 
 std::string render_opencl(UOp linear, std::string_view name) {
   return render_gpu_c(linear, name, kOpenCl);
+}
+
+std::string render_opencl_by_double(UOp linear, std::string_view name) {
+  return render_gpu_c(linear, name, kOpenClByDouble);
 }
 
 Target opencl_target(DTypeSet dtypes) { return gpu_c_target("OPENCL", kOpenCl, dtypes); }

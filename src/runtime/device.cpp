@@ -2,6 +2,7 @@
 #include "runtime/device.h"
 
 #include <atomic>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,9 +12,14 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "ir/dtype.h"
+#include "ir/node.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/debug.h"
+#include "runtime/opencl/opencl_device.h"
+#include "runtime/program.h"
+#include "runtime/webgpu/webgpu_device.h"
 #include "schedule/schedule.h"
 
 namespace weft {
@@ -27,6 +33,8 @@ struct Family {
 };
 constexpr Family kFamilies[] = {
     {"CUDA", cuda_devices, cuda_missing},
+    {"OPENCL", opencl_devices, opencl_missing},
+    {"WEBGPU", webgpu_devices, webgpu_missing},
 };
 
 std::vector<Device*> own_devices() {
@@ -35,6 +43,7 @@ std::vector<Device*> own_devices() {
 
 std::string names_of(const std::vector<Device*>& devices) {
   std::vector<std::string_view> names;
+  names.reserve(devices.size());
   for (const Device* device : devices) names.push_back(device->name());
   return fmt::format("{}", fmt::join(names, ", "));
 }
@@ -80,6 +89,15 @@ Device& find_by_name(std::string_view name) {
 const KernelLimits& Device::limits() const {
   static const KernelLimits kLimits;
   return kLimits;
+}
+
+std::shared_ptr<Program> Device::compile_list(UOp, std::string_view) {
+  throw DeviceError(fmt::format("[{}] it runs no programs from their lists", name_));
+}
+
+void Device::refuse(DType type) const {
+  throw DTypeError(fmt::format("[{0}] the device {0} has no {1}; use another dtype or device",
+                               name_, type.name()));
 }
 
 std::vector<std::string> device_names() {

@@ -9,7 +9,10 @@
 #include <string_view>
 #include <utility>
 
+#include "codegen/target.h"
+#include "ir/dtype.h"
 #include "ir/node.h"
+#include "rewrite/pattern.h"
 #include "runtime/program.h"
 #include "schedule/schedule.h"
 #include "weft/device.h"  // IWYU pragma: export
@@ -24,6 +27,13 @@ class Device {
   virtual ~Device() = default;
 
   const std::string& name() const { return name_; }
+
+  // Tensors of these dtypes cannot be made on it: the call that would is a DTypeError.
+  virtual DTypeSet missing_dtypes() const { return 0; }
+  // Throws DTypeError that names the dtype and the device.
+  void check_has(DType type) const {
+    if ((missing_dtypes() & set_of(type.scalar)) != 0) refuse(type);
+  }
 
   // Throws DeviceError when there is not so much memory. What new memory holds is not said.
   virtual void* allocate(size_t bytes) = 0;
@@ -51,6 +61,10 @@ class Device {
   // `ast` is a SINK that is legal as a kernel; the program does not need it afterwards. Throws
   // CompileError. Threads may compile at the same time, each from an arena of its own.
   virtual std::shared_ptr<Program> compile(UOp ast, std::string_view name) = 0;
+  // What its programs are lowered for; null where kernels are not lowered, or are for this process.
+  virtual const Target* target() const { return nullptr; }
+  // A LINEAR, legal as a program of target(): for tests of renderers and of optimisations.
+  virtual std::shared_ptr<Program> compile_list(UOp linear, std::string_view name);
   // The calls, which are of programs of this device, as one piece; null: it has nothing better than
   // one call after the other.
   virtual std::unique_ptr<RecordedCalls> record(std::span<const RecordedCall>) { return nullptr; }
@@ -66,6 +80,8 @@ class Device {
   virtual size_t compile_threads() const { return 1; }
 
  private:
+  [[noreturn]] void refuse(DType type) const;
+
   std::string name_;
 };
 

@@ -61,6 +61,7 @@ Value* Value::allocate(Op op, DType dtype, Device& device, Ints shape, Ints numb
 
 Ref<Value> Value::make(Op op, DType dtype, Device& device, Ints shape, Ints numbers, Ref<Value> a,
                        Ref<Value> b, Ref<Value> c) {
+  device.check_has(dtype);
   Ref<Value> sources[] = {std::move(a), std::move(b), std::move(c)};
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
     return make_empty(op, dtype, device, shape, numbers, sources);
@@ -126,6 +127,7 @@ Ref<Value> Value::make_linked(Ref<Value> value, Ref<LinkedStep> step, size_t res
 
 Ref<Value> Value::make_called(DType dtype, Device& device, Ints shape, Ref<CustomKernel> kernel,
                               size_t output) {
+  device.check_has(dtype);
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
     return make(Op::BUFFER, dtype, device, shape);
   }
@@ -134,6 +136,7 @@ Ref<Value> Value::make_called(DType dtype, Device& device, Ints shape, Ref<Custo
 }
 
 Ref<Value> Value::make_filled(DType dtype, Device& device, Ints shape, Ref<Buffer> buffer) {
+  device.check_has(dtype);
   Value* value = allocate(Op::BUFFER, dtype, device, shape, {});
   value->generation_ = buffer->generation();
   value->buffer_ = std::move(buffer);

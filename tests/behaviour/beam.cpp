@@ -55,7 +55,7 @@ class Beam : public testing::Test {
 
   TempFolder folder_;
   test::Setting<std::string> cache_{config().cache_dir, folder_.path() + "/cache"};
-  test::Setting<int> limit_{config().beam_seconds, 3};
+  test::Setting<int> limit_{config().beam_seconds, 20};
 };
 
 TEST_F(Beam, multiplies_matrices) {

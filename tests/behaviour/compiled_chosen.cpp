@@ -14,6 +14,7 @@
 #include "ir/parse.h"
 #include "runtime/cpu/cpu_toolchain.h"
 #include "tests/fuzz/kernel_cases.h"
+#include "tests/gpu_devices.h"
 #include "tests/kernel_batch.h"
 
 namespace weft {
@@ -57,16 +58,22 @@ constexpr const char* kChain = R"(
 %33 = SINK void (%32)
 )";
 
+std::map<int64_t, Array> before_it() {
+  constexpr int64_t far = int64_t(1) << 30;
+  return {{0, Array::zeros(dtypes::int32, {4})},
+          {1, Array::of_ints(dtypes::int32, {4}, {-far, far, 1, 2})},
+          {2, Array::of_ints(dtypes::int32, {6}, {7, 5, -far, far, 0, 9})}};
+}
+std::map<int64_t, Array> after_it() {
+  std::map<int64_t, Array> after = before_it();
+  after[0] = Array::of_ints(dtypes::int32, {4}, {0, 0, 9, 0});
+  return after;
+}
+
 TEST(CompiledChosen, ReadsStayInRange) {
   Arena arena;
   const UOp kernel = parse(arena, kChain);
-  constexpr int64_t far = int64_t(1) << 30;
-  std::map<int64_t, Array> before;
-  before[0] = Array::zeros(dtypes::int32, {4});
-  before[1] = Array::of_ints(dtypes::int32, {4}, {-far, far, 1, 2});
-  before[2] = Array::of_ints(dtypes::int32, {6}, {7, 5, -far, far, 0, 9});
-  std::map<int64_t, Array> after = before;
-  after[0] = Array::of_ints(dtypes::int32, {4}, {0, 0, 9, 0});
+  const std::map<int64_t, Array> before = before_it(), after = after_it();
   for (const Toolchain toolchain : {Toolchain::kLlvm, Toolchain::kC}) {
     if (!is_installed(toolchain)) continue;
     test::KernelBatch batch(toolchain);
@@ -77,6 +84,21 @@ TEST(CompiledChosen, ReadsStayInRange) {
     for (const size_t i : {plain, wide, copies}) {
       EXPECT_EQ(test::difference(after, batch.run(i, before)), "") << i;
     }
+  }
+}
+
+class CompiledChosenOnDevice : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(All, CompiledChosenOnDevice, testing::ValuesIn(test::kGpuDevices),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST_P(CompiledChosenOnDevice, ReadsStayInRange) {
+  const auto [device, missing] = test::gpu_device(GetParam());
+  if (device == nullptr) GTEST_SKIP() << missing;
+  Arena arena;
+  const UOp kernel = parse(arena, kChain);
+  test::KernelBatch batch(*device);
+  for (const size_t i : {batch.add(kernel), batch.add(kernel, parse_opts("UPCAST(0, 2)"))}) {
+    EXPECT_EQ(test::difference(after_it(), batch.run(i, before_it())), "") << i;
   }
 }
 

@@ -22,7 +22,10 @@
 #include "ir/op.h"
 #include "ir/print.h"
 #include "runtime/cpu/cpu_toolchain.h"
+#include "runtime/device.h"
+#include "schedule/schedule.h"
 #include "tests/fuzz/kernel_cases.h"
+#include "tests/gpu_devices.h"
 #include "tests/kernel_batch.h"
 
 namespace weft {
@@ -35,6 +38,7 @@ using Pairs = std::vector<std::pair<Dim, Dim>>;
 class Layouts {
  public:
   Layouts(Toolchain toolchain, DType type) : batch_(toolchain), type_(type) {}
+  Layouts(Device& device, DType type) : batch_(device), limits_(device.limits()), type_(type) {}
 
   // A line of n: itself, backward, every other, every third backward, repeated, with zeros around
   // it.
@@ -112,7 +116,7 @@ class Layouts {
 
   void finish(const std::string& name) {
     for (UOp& n : outputs_) n = contiguous(n);
-    for (test::KernelCase& kernel : test::kernel_cases(sink(arena_, outputs_), buffers_)) {
+    for (test::KernelCase& kernel : test::kernel_cases(sink(arena_, outputs_), buffers_, limits_)) {
       batch_.add(kernel.ast);
       cases_.emplace_back(name, std::move(kernel));
     }
@@ -122,6 +126,7 @@ class Layouts {
 
   Arena arena_;
   test::KernelBatch batch_;
+  KernelLimits limits_;
   DType type_;
   std::map<int64_t, Array> buffers_;
   std::vector<UOp> outputs_;
@@ -170,6 +175,22 @@ TEST_P(CompiledLayouts, LikeTheEvaluator) {
     }
   }
   layouts.check();
+}
+
+class CompiledLayoutsOnDevice : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(All, CompiledLayoutsOnDevice, testing::ValuesIn(test::kGpuDevices),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST_P(CompiledLayoutsOnDevice, LikeTheEvaluator) {
+  const auto [device, missing] = test::gpu_device(GetParam());
+  if (device == nullptr) GTEST_SKIP() << missing;
+  for (const DType type : {dtypes::float32, dtypes::bool_}) {
+    Layouts layouts(*device, type);
+    for (const int64_t n : {0, 1, 33, 257}) layouts.add_line(n);
+    layouts.add_table(17, 65);
+    if (!type.is_bool()) layouts.add_product(17, 9, 33);
+    layouts.check();
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Every elementwise op on every dtype that it admits, lowered, compiled and run as the CPU device
 // does, gives what the reference evaluator gives: in vectors, and one by one in what is left of
-// them.
+// them. On devices with workgroups, likewise for a few dtypes, with the optimisations that they
+// choose.
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -24,8 +25,11 @@
 #include "ir/op.h"
 #include "ir/scalar.h"
 #include "ir/spec_rules.h"
+#include "rewrite/pattern.h"
 #include "runtime/cpu/cpu_toolchain.h"
+#include "runtime/device.h"
 #include "tests/edge_values.h"
+#include "tests/gpu_devices.h"
 #include "tests/kernel_batch.h"
 
 namespace weft {
@@ -83,7 +87,12 @@ std::optional<int64_t> most_steps(Op op, DType type) {
 class OpKernels {
  public:
   OpKernels(Toolchain toolchain, DType type)
-      : batch_(toolchain), type_(type), in_(operands(type)) {}
+      : batch_(toolchain),
+        opts_(OptList{{OptKind::kVector, 0, kLanes}}),
+        type_(type),
+        in_(operands(type)) {}
+  OpKernels(Device& device, DType type)
+      : batch_(device), type_(type), missing_(device.missing_dtypes()), in_(operands(type)) {}
 
   void add_all() {
     for (size_t k = 0; k < kOpCount; k++) {
@@ -92,6 +101,7 @@ class OpKernels {
         add(op);
     }
     for (const DType to : kTypes) {
+      if ((missing_ & set_of(to.scalar)) != 0) continue;
       add_kernel("CAST to " + to.name(), Op::CAST, [&](auto x) { return cast(x[0], to); });
       if (type_.bits() != to.bits() || type_.is_bool() || to.is_bool()) continue;
       add_kernel("BITCAST to " + to.name(), Op::BITCAST, [&](auto x) { return bitcast(x[0], to); });
@@ -149,7 +159,7 @@ class OpKernels {
     const UOp ast = sink(end(index(out, r).assign(value), r));
     Bindings bindings{arrays, {}};
     evaluate(ast, bindings);
-    batch_.add(ast, OptList{{OptKind::kVector, 0, kLanes}});
+    batch_.add(ast, opts_);
     kernels_.push_back({name, op, arrays, bindings.buffers});
   }
 
@@ -181,7 +191,9 @@ class OpKernels {
 
   Arena arena_;
   test::KernelBatch batch_;
+  std::optional<OptList> opts_;
   DType type_;
+  DTypeSet missing_ = 0;  // dtypes that the device lacks
   std::array<Array, 3> in_;
   std::vector<Kernel> kernels_;
 };
@@ -207,6 +219,33 @@ TEST_P(CompiledOps, LikeTheEvaluator) {
   const auto [toolchain, type] = GetParam();
   if (!is_installed(toolchain)) GTEST_SKIP() << "the toolchain is not installed";
   OpKernels kernels(toolchain, type);
+  kernels.add_all();
+  kernels.check();
+}
+
+struct WayOnDevice {
+  const char* device;
+  DType type;
+};
+class CompiledOpsOnDevice : public testing::TestWithParam<WayOnDevice> {};
+
+std::vector<WayOnDevice> ways_on_devices() {
+  std::vector<WayOnDevice> out;
+  for (const char* device : test::kGpuDevices) {
+    for (const DType type : {dtypes::float32, dtypes::bfloat16}) out.push_back({device, type});
+  }
+  return out;
+}
+INSTANTIATE_TEST_SUITE_P(All, CompiledOpsOnDevice, testing::ValuesIn(ways_on_devices()),
+                         [](const auto& test) {
+                           return test.param.device + ("_" + test.param.type.name());
+                         });
+
+TEST_P(CompiledOpsOnDevice, LikeTheEvaluator) {
+  const auto [name, type] = GetParam();
+  const auto [device, missing] = test::gpu_device(name);
+  if (device == nullptr) GTEST_SKIP() << missing;
+  OpKernels kernels(*device, type);
   kernels.add_all();
   kernels.check();
 }

@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "codegen/lower.h"
 #include "codegen/opt/opt.h"
-#include "codegen/target.h"
 #include "ir/arena.h"
 #include "ir/build.h"
 #include "ir/dtype.h"
@@ -61,7 +60,7 @@ UOp all_ops(Arena& arena, DType type) {
     if (!is_elementwise(op) || op == Op::CAST || op == Op::BITCAST || !spec::accepts(op, type)) {
       continue;
     }
-    const int count = info(op).least_sources;
+    const uint32_t count = info(op).least_sources;
     add(count == 1        ? unary(op, x[0])
         : count == 2      ? binary(op, x[0], x[1])
         : op == Op::WHERE ? where(not_equal(x[2], x[0]), x[0], x[1])

@@ -47,8 +47,8 @@ class CudaDevice : public testing::Test {
  protected:
   void SetUp() override {
     if (cuda_devices().empty()) GTEST_SKIP() << cuda_missing();
-    device = &find_device("CUDA");
-    if (!device->missing().empty()) GTEST_SKIP() << device->missing();
+    device_ = &find_device("CUDA");
+    if (!device_->missing().empty()) GTEST_SKIP() << device_->missing();
   }
 
   // out[at] = in[i] + 1 for i in a loop of `size`; `at` is i, moved by `shift`.
@@ -58,14 +58,14 @@ class CudaDevice : public testing::Test {
     const UOp out = define_global(arena, dtypes::int32, size + shift, 0),
               in = define_global(arena, dtypes::int32, size, 1);
     const UOp value = load(index(in, r)) + 1;
-    return device->compile(sink(end(index(out, r + shift).assign(value), r)), name);
+    return device_->compile(sink(end(index(out, r + shift).assign(value), r)), name);
   }
 
   void fail_and_go_on() {
     const auto good = add_one(1000, 0, "good");
-    const Ref<Buffer> in = counting(1000), out = Buffer::make(*device, 4000);
+    const Ref<Buffer> in = counting(1000), out = Buffer::make(*device_, 4000);
     run(*good, out, in);
-    device->synchronize();
+    device_->synchronize();
     run(*add_one(1000, int64_t(1) << 40, "bad"), out, in);
     const auto expect = [](auto&& action, const std::string& text) {
       try {
@@ -84,7 +84,7 @@ class CudaDevice : public testing::Test {
     on_host->copy_in(bytes);
     if (content(*on_host).at(999) != 0x07070707) _exit(2);
     try {  // new memory, where the driver goes on
-      const Ref<Buffer> again = counting(1000), result = Buffer::make(*device, 4000);
+      const Ref<Buffer> again = counting(1000), result = Buffer::make(*device_, 4000);
       run(*good, result, again);
       if (content(*result).at(999) != 1000) _exit(3);
     } catch (const DeviceError& e) {
@@ -102,7 +102,7 @@ class CudaDevice : public testing::Test {
   Ref<Buffer> counting(int64_t size) {
     std::vector<int32_t> numbers(static_cast<size_t>(size));
     std::iota(numbers.begin(), numbers.end(), 0);
-    Ref<Buffer> out = Buffer::make(*device, numbers.size() * 4);
+    Ref<Buffer> out = Buffer::make(*device_, numbers.size() * 4);
     out->copy_in(std::as_bytes(std::span(numbers)));
     return out;
   }
@@ -112,12 +112,12 @@ class CudaDevice : public testing::Test {
     program.run(arguments, {});
   }
 
-  Device* device = nullptr;
+  Device* device_ = nullptr;
 };
 
 TEST_F(CudaDevice, TransfersOfAllSizes) {
   for (const int64_t size : {1, 1000, 100'000, 1 << 20, (5 << 20) + 3}) {
-    const Ref<Buffer> buffer = counting(size), copy = Buffer::make(*device, buffer->bytes());
+    const Ref<Buffer> buffer = counting(size), copy = Buffer::make(*device_, buffer->bytes());
     copy->copy_from(*buffer);
     const std::vector<int32_t> got = content(*copy);
     for (size_t i = 0; i < got.size(); i++) ASSERT_EQ(got[i], int32_t(i)) << size;
@@ -134,13 +134,13 @@ TEST_F(CudaDevice, DevicesCopyAmongThemselves) {
 }
 
 TEST_F(CudaDevice, MemoryThatIsFreedIsUsedAgain) {
-  const void* first = Buffer::make(*device, 12345)->memory();
-  EXPECT_EQ(Buffer::make(*device, 12345)->memory(), first);
+  const void* first = Buffer::make(*device_, 12345)->memory();
+  EXPECT_EQ(Buffer::make(*device_, 12345)->memory(), first);
 }
 
 TEST_F(CudaDevice, WithoutMemoryItSaysHowMuchThereIs) {
   try {
-    Buffer::make(*device, size_t(1) << 50);
+    Buffer::make(*device_, size_t(1) << 50);
     FAIL() << "there was memory";
   } catch (const DeviceError& e) {
     const std::string text = e.what();
@@ -156,12 +156,12 @@ TEST_F(CudaDevice, GraphsFollowTheirMemory) {
   const std::vector<uint32_t> first{1, 0}, second{2, 1}, third{1, 2};
   const std::vector<RecordedCall> calls = {
       {program.get(), first, {}}, {program.get(), second, {}}, {program.get(), third, {}}};
-  const std::unique_ptr<RecordedCalls> recording = device->record(calls);
+  const std::unique_ptr<RecordedCalls> recording = device_->record(calls);
   ASSERT_NE(recording, nullptr);
   std::vector<Ref<Buffer>> held;
   for (int i = 0; i < 4; i++) {
-    const Ref<Buffer> in = counting(1000 + i), out = Buffer::make(*device, 4000 + size_t(i) * 512),
-                      between = Buffer::make(*device, 4000);
+    const Ref<Buffer> in = counting(1000 + i), out = Buffer::make(*device_, 4000 + size_t(i) * 512),
+                      between = Buffer::make(*device_, 4000);
     held.insert(held.end(), {in, out, between});
     Buffer* const memory[] = {in.get(), out.get(), between.get()};
     recording->run(memory);

@@ -1,8 +1,11 @@
-// Every elementwise op on every dtype that the targets have text for, in lanes of 1, 4 and 16,
-// compiled and compared with the reference evaluator on the edges of the dtypes.
+// Every elementwise op on every dtype that the targets have text for, compiled and compared with
+// the reference evaluator on the edges of the dtypes: in lanes of 1, 4 and 16 on the CPU, and on
+// devices with workgroups where there are any.
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +16,9 @@
 #include "ir/node.h"
 #include "ir/scalar.h"
 #include "render/render.h"
+#include "runtime/device.h"
+#include "runtime/program.h"
+#include "tests/gpu_devices.h"
 #include "tests/op_cases.h"
 #include "tests/program_builder.h"
 #include "tests/run_program.h"
@@ -24,6 +30,12 @@ using test::Buffers;
 using test::kOpTypes;
 using test::Language;
 using test::OpCase;
+
+constexpr uint16_t kOneLane[] = {1};
+// On devices, which bound arguments; four are operands.
+size_t results_of_a_kernel(const Device& device) {
+  return std::min<size_t>(48, device.limits().buffers - 4);
+}
 
 bool is_nan(DType type, uint64_t bits) {
   return type.is_float() && std::isnan(double_of_bits(type, bits));
@@ -82,6 +94,40 @@ TEST_P(RenderedOps, LikeTheEvaluator) {
   ASSERT_EQ(program.error(), "") << text;
   expect_same(c, test::evaluated(linear, c.buffers),
               test::called(program.function("kernel"), linear, c.buffers));
+}
+
+struct WayOnDevice {
+  const char* device;
+  DType type;
+};
+class RenderedOpsOnDevice : public testing::TestWithParam<WayOnDevice> {};
+
+std::vector<WayOnDevice> ways_on_devices() {
+  std::vector<WayOnDevice> out;
+  for (const char* device : test::kGpuDevices) {
+    for (const DType type : kOpTypes) out.push_back({device, type});
+  }
+  return out;
+}
+INSTANTIATE_TEST_SUITE_P(All, RenderedOpsOnDevice, testing::ValuesIn(ways_on_devices()),
+                         [](const auto& test) {
+                           return test.param.device + ("_" + test.param.type.name());
+                         });
+
+TEST_P(RenderedOpsOnDevice, LikeTheEvaluator) {
+  const auto [name, type] = GetParam();
+  const auto [device, missing] = test::gpu_device(name);
+  if (device == nullptr) GTEST_SKIP() << missing;
+  if (!test::has_dtype(*device, type)) GTEST_SKIP() << "the device has no " << type.name();
+  const size_t most = results_of_a_kernel(*device);
+  for (size_t first = 0, count = 1; first < count; first += most) {
+    OpCase c(type, *device->target(), kOneLane, {first, most});
+    count = c.count;
+    const UOp linear = c.builder.linear();
+    const std::shared_ptr<Program> program = device->compile_list(linear, "kernel");
+    expect_same(c, test::evaluated(linear, c.buffers),
+                test::run_on_device(*device, *program, c.buffers));
+  }
 }
 
 }  // namespace

@@ -25,8 +25,9 @@ struct KernelCase {
   std::map<int64_t, Array> before{}, after{};  // by the reference evaluator
 };
 
-inline std::vector<KernelCase> kernel_cases(UOp sink, const std::map<int64_t, Array>& inputs) {
-  const Schedule s = make_schedule(sink);
+inline std::vector<KernelCase> kernel_cases(UOp sink, const std::map<int64_t, Array>& inputs,
+                                            const KernelLimits& limits = {}) {
+  const Schedule s = make_schedule(sink, {.limits = limits});
   Slots slots = memory_of(s, inputs);
   std::vector<KernelCase> out;
   for (const KernelCall& call : s.calls) {

@@ -144,6 +144,12 @@ def test_errors() -> None:
         custom_kernel(double, kind, [x], device="NULL")
 
 
+@pytest.mark.parametrize("compiler", ["CPU:C", "CPU:LLVM"])
+@pytest.mark.parametrize("name", ["double", "2 * x", "main"])
+def test_any_name_will_do(name: str, compiler: str) -> None:
+    assert custom_kernel(double, [((4,), "float32")], [of([1, 2, 3, 4], compiler)], name=name).tolist() == [2, 4, 6, 8]
+
+
 # ------------------------------------------------------------------------------------------- schedules
 
 

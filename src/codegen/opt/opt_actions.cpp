@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <set>
 #include <span>
 #include <vector>
@@ -24,12 +25,15 @@ constexpr int64_t kTiles[] = {4, 8, 16, 32, 64, 128, 256, kAll};
 constexpr int64_t kUpcasts[] = {2, 3, 4, 6, 8, 12};
 constexpr int64_t kUnrolls[] = {2, 4, 8, 16};
 constexpr int64_t kGroups[] = {2, 4, 8};
+constexpr int64_t kThreads[] = {8, 16, 32, 64, 128, 256, 512};
+constexpr int64_t kOnce[] = {1};
 constexpr int64_t kPieces[] = {0, 4, 16, 64, 1024, 4096, 16384, 65536};  // of a thread
 
 // Elements of the widest dtype that is computed with: half a vector, one, two.
 std::vector<int64_t> lane_counts(size_t widest, const Target& target) {
   std::vector<int64_t> out;
-  const int64_t lanes = int64_t(target.vector_bytes / widest);
+  const size_t bytes = target.vector_arithmetic ? target.vector_bytes : target.memory_vector_bytes;
+  const int64_t lanes = int64_t(bytes / widest);
   for (const int64_t n : {lanes / 2, lanes, lanes * 2}) {
     if (n >= 2) out.push_back(n);
   }
@@ -56,6 +60,8 @@ std::span<const int64_t> fixed_amounts(OptKind kind) {
     case OptKind::kUnroll: return kUnrolls;
     case OptKind::kGroup: return kGroups;
     case OptKind::kThread: return kPieces;
+    case OptKind::kLocal: return kThreads;
+    case OptKind::kSerial: return kOnce;
     default: return {};
   }
 }
@@ -71,6 +77,7 @@ bool is_idle(const Opt& opt, UOp range) {
     return !size.is_const() || size.const_int() < 2 * opt.amount ||
            size.const_int() % opt.amount == 0;
   }
+  if (opt.kind == OptKind::kSerial) return false;
   if (opt.kind == OptKind::kTile && range.axis() == AxisType::kReduce)
     return opt.amount == bounds(size).hi;
   return opt.amount == 1;
@@ -79,6 +86,9 @@ bool is_idle(const Opt& opt, UOp range) {
 }  // namespace
 
 std::vector<Opt> next_opts(UOp kernel, const Target& target) {
+  static const std::vector<OptKind> kOfThreads{OptKind::kThread},
+      kOfGroups{OptKind::kLocal, OptKind::kSerial};
+  const bool has_groups = target.groups.threads > 0;
   const std::vector<UOp> order = toposort(kernel);
   const std::vector<int64_t> lanes = lane_counts(widest_computed(order), target);
   std::set<int64_t> arguments;
@@ -103,12 +113,19 @@ std::vector<Opt> next_opts(UOp kernel, const Target& target) {
       }
     };
     for (const OptKind kind :
-         {OptKind::kTile, OptKind::kUpcast, OptKind::kUnroll, OptKind::kGroup, OptKind::kThread}) {
+         {OptKind::kTile, OptKind::kUpcast, OptKind::kUnroll, OptKind::kGroup}) {
+      attempt_all(kind, fixed_amounts(kind));
+    }
+    for (const OptKind kind : has_groups ? kOfGroups : kOfThreads) {
       attempt_all(kind, fixed_amounts(kind));
     }
     attempt_all(OptKind::kVector, lanes);
-    attempt_all(OptKind::kPad, lanes);
-    for (const int64_t argument : arguments) attempt({OptKind::kStage, argument, id});
+    attempt_all(OptKind::kPad, has_groups
+                                   ? std::vector<int64_t>(std::begin(kThreads), std::end(kThreads))
+                                   : lanes);
+    const OptKind stage = has_groups ? OptKind::kShare : OptKind::kStage;
+    for (const int64_t argument : arguments) attempt({stage, argument, id});
+    for (UOp inner : loops) attempt({OptKind::kMerge, id, inner.range_id()});
   }
   return out;
 }

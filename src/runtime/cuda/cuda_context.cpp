@@ -32,10 +32,10 @@ constexpr CudaResult kFatal[] = {4,   214, 220, 226, 700, 702, 709, 710,
 bool is_fatal(CudaResult result) { return std::ranges::find(kFatal, result) != std::end(kFatal); }
 
 std::string readable(size_t bytes) {
-  constexpr double kGiB = double(1 << 30), kMiB = double(1 << 20);
+  constexpr double gib = double(1 << 30), mib = double(1 << 20);
   const auto size = double(bytes);
-  return size >= kGiB ? fmt::format("{:.2f} GiB", size / kGiB)
-                      : fmt::format("{:.1f} MiB", size / kMiB);
+  return size >= gib ? fmt::format("{:.2f} GiB", size / gib)
+                     : fmt::format("{:.1f} MiB", size / mib);
 }
 
 }  // namespace
