@@ -23,7 +23,7 @@
 namespace weft::test {
 
 // Tests that go over these skip those that the machine lacks, and say what it lacks.
-inline constexpr std::array kGpuDevices = {"OPENCL"};
+inline constexpr std::array kGpuDevices = {"OPENCL", "WEBGPU"};
 
 struct FoundDevice {
   Device* device;

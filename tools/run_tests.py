@@ -27,6 +27,9 @@ from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 os.environ.setdefault("WEFT_DEVICE", "REF")  # what does not name a device is about values and schedules
+if wgpu := importlib.util.find_spec("wgpu"):  # what is not Python finds its library by this
+    folder = pathlib.Path(str(wgpu.origin)).parent
+    os.environ.setdefault("WEFT_WGPU_LIBRARY", str(folder / "resources/libwgpu_native-release.so"))
 TIME_LIMIT = 900  # seconds, for one program
 
 # program: (seed, cases); other programs take DEFAULT_FUZZ.
@@ -59,6 +62,8 @@ class DeviceTests(NamedTuple):
 # Together they take at most 5 minutes on 2 cores.
 DEVICES = {
     "OPENCL": DeviceTests({"test_ops_of_tables": 150, "test_tensor_programs": 20, "test_tensor_index": 8, "test_jit": 1},
+                          40, 60, 20),
+    "WEBGPU": DeviceTests({"test_ops_of_tables": 150, "test_tensor_programs": 20, "test_tensor_index": 8, "test_jit": 1},
                           40, 60, 20),
 }
 

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 packages=(g++ cmake ninja-build ccache libgtest-dev libbenchmark-dev libfmt-dev nlohmann-json3-dev
           python3-venv python3-dev valgrind libllvm19 libgomp1
-          ocl-icd-libopencl1 pocl-opencl-icd)
+          ocl-icd-libopencl1 pocl-opencl-icd libvulkan1 mesa-vulkan-drivers)
 
 install_packages() {
   if ! command -v dpkg-query > /dev/null; then

@@ -1,6 +1,11 @@
 // What is kept between runs, and how kernels are made fast.
-#include <nanobind/nanobind.h>
+#include <string>
+#include <utility>
 
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "base/config.h"
 #include "core.h"
 #include "schedule/schedule_cache.h"
 #include "weft/beam.h"
@@ -10,6 +15,10 @@ namespace weft::python {
 void bind_schedule(nb::module_& m) {
   m.def("clear_schedule_cache", &clear_schedule_cache,
         "Forgets every schedule: the next run of a program schedules it anew.");
+  m.def(
+      "set_package_path", [](std::string path) { config().package_path = std::move(path); },
+      nb::arg("path"),
+      "Where packages of Python lie, by colons: libraries of devices are in some.");
   m.def(
       "set_beam", &set_beam, nb::arg("width"),
       R"(Kernels that are compiled from now on get the optimisations that a beam search of this width

@@ -18,6 +18,8 @@
 #include "convert.h"
 #include "core.h"
 #include "host_memory.h"
+#include "rewrite/pattern.h"
+#include "runtime/device.h"
 #include "tensor.h"
 #include "tensor/promote.h"
 #include "weft/counters.h"
@@ -254,8 +256,14 @@ Tensor tensor_of_data(nb::handle data, std::optional<DType> dtype, std::string_v
   const std::unique_ptr<Py_buffer, void (*)(Py_buffer*)> released(&view, PyBuffer_Release);
   const auto* const first = static_cast<const std::byte*>(view.buf);
   const auto shape = nb::cast<std::vector<int64_t>>(parts[1]);
-  const Tensor tensor = Tensor::from_bytes(std::span(first, size_t(view.len)), shape,
-                                           nb::cast<DType>(parts[2]), device);
+  const std::span bytes(first, size_t(view.len));
+  const auto type = nb::cast<DType>(parts[2]);
+  const bool is_missing = (find_device(device).missing_dtypes() & set_of(type.scalar)) != 0;
+  if (is_missing && dtype && *dtype != type) {  // what the device has is made of it here
+    const Tensor here = Tensor::from_bytes(bytes, shape, type, ref_device().name());
+    return here.cast(*dtype).to(find_device(device).name());
+  }
+  const Tensor tensor = Tensor::from_bytes(bytes, shape, type, device);
   return dtype ? tensor.cast(*dtype) : tensor;
 }
 

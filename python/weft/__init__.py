@@ -11,9 +11,11 @@
 `counters` says what was run, and `weft.ir` is the compiler's inside.
 """
 
+import sys as _sys
+
 from weft import array_api, dtypes, errors, ir, nn
 from weft._check import check
-from weft._core import Tensor, counters, from_dlpack, set_beam
+from weft._core import Tensor, counters, from_dlpack, set_beam, set_package_path as _set_package_path
 from weft._custom_kernel import custom_kernel
 from weft._device import Device
 from weft._function import Saved, function
@@ -39,6 +41,8 @@ from weft.errors import (
 )
 
 __version__ = "0.1.0"
+
+_set_package_path(":".join(folder for folder in _sys.path if folder))  # wgpu's package has a library in it
 
 __all__ = [
     "BoundVariable",

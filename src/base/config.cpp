@@ -66,6 +66,8 @@ Config config_from_environment() {
   config.compile_seconds = read_int("WEFT_COMPILE_SECONDS", config.compile_seconds, 1 << 20);
   config.c_compiler = read_text("CC", {});
   config.llvm_library = read_text("WEFT_LLVM", {});
+  config.wgpu_library = read_text("WEFT_WGPU_LIBRARY", {});
+  config.package_path = read_text("PYTHONPATH", {});
   config.nvrtc_library = read_text("WEFT_NVRTC", {});
   config.cuda_home = read_text("CUDA_HOME", read_text("CUDA_PATH", {}));
   config.search_path = read_text("PATH", "/usr/local/bin:/usr/bin:/bin");

@@ -27,6 +27,10 @@ struct Config {
   int compile_seconds = 60;    // WEFT_COMPILE_SECONDS: a C compiler that takes longer is killed
   std::string c_compiler{};    // CC: the C compiler, perhaps with arguments; empty: the first found
   std::string llvm_library{};  // WEFT_LLVM: the file of libLLVM; empty: the first found
+  std::string
+      wgpu_library{};  // WEFT_WGPU_LIBRARY: the file of libwgpu_native; empty: the first found
+  // Folders that packages of Python may lie in, by colons: PYTHONPATH, until Python itself says.
+  std::string package_path{};
   std::string nvrtc_library{};    // WEFT_NVRTC: the file of libnvrtc; empty: the first found
   std::string cuda_home{};        // CUDA_HOME or CUDA_PATH: a CUDA toolkit; empty: where they lie
   std::string search_path{};      // PATH: where programs are found

@@ -120,6 +120,10 @@ UOp multiply_accumulate(Match& m) {
   return cast(sum_to_odd(product, cast(m[z], wide)), m.root().dtype());
 }
 
+bool is_missing_with_float64(const Match& m) {
+  return is_missing(m) && m.context<Decomposition>().has_float64();
+}
+
 // clang-format off
 constexpr Rule kRules[] = {
     rule("recip",  op(Op::RECIP, x), reciprocal).when(is_missing),
@@ -132,7 +136,7 @@ constexpr Rule kRules[] = {
     rule("min",    op(Op::MIN, x, y), larger   ).when(is_missing),
 };
 constexpr Rule kMulaccRules[] = {
-    rule("mulacc", op(Op::MULACC, x, y, z), multiply_accumulate).when(is_missing),
+    rule("mulacc", op(Op::MULACC, x, y, z), multiply_accumulate).when(is_missing_with_float64),
 };
 // clang-format on
 

@@ -76,6 +76,7 @@ UOp multiply_add_once(const Decomposition& d, UOp x, UOp y, UOp z) {
   if (d.can(Op::MULACC, x.dtype()) || x.dtype().scalar != Scalar::kFloat32) {
     return multiply_add(d, x, y, z);
   }
+  if (!d.has_float64()) return mulacc(x, y, z);
   const DType wide = like(x.dtype(), dtypes::float64);
   return cast(cast(x, wide) * cast(y, wide) + cast(z, wide), x.dtype());
 }

@@ -33,6 +33,7 @@ struct Decomposition {
   int64_t next_register;  // an id that no register of the kernel has
 
   bool can(Op op, DType type) const { return target.can(op, type); }
+  bool has_float64() const { return can(Op::MUL, dtypes::float64); }
   bool can_cast(DType from, DType to) const {
     return target.can(Op::CAST, from) && target.can(Op::CAST, to);
   }
@@ -61,7 +62,7 @@ UOp magnitude(UOp x);            // of a float: its bits without the sign, as a 
 UOp with_sign(UOp x, UOp sign);  // x, not negative, with the sign bit of another float
 UOp multiply_add(const Decomposition& d, UOp x, UOp y, UOp z);  // fused where the target can
 // The same with one rounding, or as good as one: where it cannot be fused, float32 goes through
-// float64.
+// float64. A target without that has text for MULACC of float32, native or not.
 UOp multiply_add_once(const Decomposition& d, UOp x, UOp y, UOp z);
 UOp horner(const Decomposition& d, UOp x, std::span<const double> coefficients);  // c0 + c1 x + ...
 UOp any_lane(UOp condition);  // one bool: whether it holds in any lane

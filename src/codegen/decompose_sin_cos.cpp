@@ -23,6 +23,7 @@ namespace {
 using namespace names;
 
 constexpr double kPi = 0x1.921fb54442d18p+1, kInversePi = 0x1.45f306dc9c883p-2;
+constexpr double kPiIn32 = 0x1.921fb6p+1;
 
 // P, minimax for the relative error on [0, pi/2].
 constexpr double kSine32[] = {-0x1.55554cp-3, 0x1.110edap-7, -0x1.9f70e2p-13, 0x1.5dc74ep-19};
@@ -71,15 +72,15 @@ Reduced reduce(const Decomposition& d, UOp x, Op function, double rounder,
     turns = (shifted - shift) + number(x, 0.5);
   }
   UOp r = x;
-  for (const double part : parts_of_pi) r = multiply_add(d, turns, number(x, -part), r);
+  for (const double part : parts_of_pi) r = multiply_add_once(d, turns, number(x, -part), r);
   const UOp n = bitcast(shifted, signed_of(x.dtype()));
   return {r, function == Op::SIN ? n : n + bits_like(n, 1)};
 }
 
-// float32 without a fused multiply-add in float64.
+// float32 without a fused multiply-add in float64, where there is that.
 UOp of_small(const Decomposition& d, UOp x, Op function) {
   const DType type = x.dtype(), wide = like(type, dtypes::float64);
-  const bool fused = d.can(Op::MULACC, type);
+  const bool fused = d.can(Op::MULACC, type) || (is_float32(type) && !d.has_float64());
   if (is_float32(type) && fused) {
     const Reduced a = reduce(d, x, function, 0x1.8p+23, kFusedPi32);
     return sine_of(d, a.r, a.n, type);
@@ -93,6 +94,13 @@ UOp of_small(const Decomposition& d, UOp x, Op function) {
 UOp of_large(const Decomposition& d, UOp x, Op function) {
   const Turns turns = is_float32(x.dtype()) ? turns32(x) : turns64(x);
   const Turns from = function == Op::SIN ? turns : quarter_turn_on(turns);
+  if (is_float32(x.dtype()) && !d.has_float64()) {
+    const auto [high, low] = half_turn_in_float32(from);
+    const UOp pi = number(x, kPi);
+    const UOp rest = multiply_add_once(d, low, pi, high * number(x, kPi - kPiIn32));
+    const UOp r = multiply_add_once(d, high, pi, rest) + (x - x);
+    return sine_of(d, r, half_turns(from), x.dtype());
+  }
   const UOp f = half_turn(from);
   const UOp r = f * number(f, kPi) + cast(x - x, f.dtype());
   return sine_of(d, r, half_turns(from), x.dtype());

@@ -118,4 +118,11 @@ UOp half_turn(Turns t) {
   return (f + rest * number(f, 0x1p-64)) * number(f, 0x1p-64);
 }
 
+HalfTurn half_turn_in_float32(Turns t) {
+  const DType ints = signed_of(t.high.dtype()), floats = like(ints, dtypes::float32);
+  const UOp all = bitcast(shift_left(t.high, 1), ints), high = cast(all, floats);
+  const UOp low = cast(all - cast(high, ints), floats);
+  return {high * number(high, 0x1p-64), low * number(low, 0x1p-64)};
+}
+
 }  // namespace weft

@@ -20,5 +20,10 @@ Turns quarter_turn_on(Turns t);
 // t = (n + f) / 2 turns with an integer n and |f| <= 1/2.
 UOp half_turns(Turns t);  // n in uint64, its last bit alone
 UOp half_turn(Turns t);   // f in float64
+// f as the sum of two float32, of a Turns without `low`.
+struct HalfTurn {
+  UOp high, low;
+};
+HalfTurn half_turn_in_float32(Turns t);
 
 }  // namespace weft

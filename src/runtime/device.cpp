@@ -19,6 +19,7 @@
 #include "runtime/debug.h"
 #include "runtime/opencl/opencl_device.h"
 #include "runtime/program.h"
+#include "runtime/webgpu/webgpu_device.h"
 #include "schedule/schedule.h"
 
 namespace weft {
@@ -33,6 +34,7 @@ struct Family {
 constexpr Family kFamilies[] = {
     {"CUDA", cuda_devices, cuda_missing},
     {"OPENCL", opencl_devices, opencl_missing},
+    {"WEBGPU", webgpu_devices, webgpu_missing},
 };
 
 std::vector<Device*> own_devices() {

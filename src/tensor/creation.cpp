@@ -19,6 +19,7 @@
 #include "runtime/device.h"
 #include "tensor/operand.h"
 #include "tensor/positions.h"
+#include "tensor/widest_float.h"
 #include "value/movement.h"
 #include "value/value.h"
 #include "weft/tensor.h"
@@ -53,6 +54,9 @@ Tensor Tensor::linspace(Number start, Number stop, int64_t steps, DType dtype,
     return dtype.is_float() ? value : std::trunc(value);
   };
   const double first = real(start), last = real(stop);
+  if (widest_float(find_device(device)) != dtypes::float64) {
+    return linspace(start, stop, steps, dtype, ref_device().name()).to(find_device(device).name());
+  }
   if (steps <= 1) return full({steps}, first, dtypes::float64, device).cast(dtype);
   const double step = (last - first) / double(steps - 1);
   const Tensor place = positions(find_device(device), steps);

@@ -12,12 +12,15 @@
 #include "ir/op.h"
 #include "tensor/operand.h"
 #include "tensor/term.h"
+#include "tensor/widest_float.h"
 #include "weft/tensor.h"
 
 namespace weft {
 namespace {
 
 constexpr double kInfinity = HUGE_VAL;
+
+Term magnitude(const Term& x) { return negate(sign_bit(x), x); }
 
 double double_of(Number n) {
   return std::visit([](auto x) { return double(x); }, n);
@@ -34,17 +37,72 @@ Term whole_power(const Term& x, uint64_t n) {
   return *result;
 }
 
-// As pow of C, of float64. Zero, one and infinities are taken out of the logarithm, so that its
-// gradient is finite.
+// The sum of two numbers, the second far smaller: what is lost when the first is rounded.
+struct Pair {
+  Term high, low;
+};
+Pair sum_of(const Term& a, const Term& b) {  // |a| >= |b|
+  const Term high = a + b;
+  return {high, b - (high - a)};
+}
+Pair product_of(const Term& a, const Term& b) {  // of float32
+  const auto upper_half = [](const Term& x) {
+    const Term scaled = x * 0x1.001p+12;
+    return scaled - (scaled - x);
+  };
+  const Term high = a * b, a_high = upper_half(a), b_high = upper_half(b);
+  const Term a_low = a - a_high, b_low = b - b_high;
+  return {high, ((a_high * b_high - high) + a_high * b_low + a_low * b_high) + a_low * b_low};
+}
+
+// log2 of a positive finite float32 as a pair: with x = m 2^e, m from 3/4 to 3/2, and
+// s = (m - 1) / (m + 1), it is e + 2 log2(e) (s + s^3/3 + s^5/5 + ...).
+Pair log2_of(const Term& x) {
+  const Term is_tiny = x < 0x1p-100;
+  const Term bits = bitcast(where(is_tiny, x * 0x1p+100, x), dtypes::int32);
+  const Term based = bits - bits.like(int64_t(0x3f400000));  // of 3/4
+  const Term exponent = apply(Op::SHR, based, bits.like(int64_t(23)));
+  const Term m = bitcast(bits - apply(Op::SHL, exponent, bits.like(int64_t(23))), dtypes::float32);
+  const Term e = cast(exponent, dtypes::float32) - where(is_tiny, x.like(100.0), x.like(0.0));
+  const Pair below = sum_of(m, m.like(1.0));  // m + 1; m - 1 is exact
+  const Term above = m - 1.0, s = above / below.high;
+  const Pair product = product_of(s, below.high);
+  const Term s_low = (((above - product.high) - product.low) - s * below.low) / below.high;
+  constexpr double terms[] = {1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11};
+  const Term square = s * s, more = s * square * polynomial(square, terms);
+  constexpr double factor = 0x1.715476p+1, factor_low = 0x1.4ae0cp-25;  // of 2 log2(e)
+  const Pair first = product_of(s, s.like(factor));
+  const Term low = first.low + (s * factor_low + (s_low + more) * factor);
+  const Pair fraction = sum_of(first.high, low);
+  const Pair all = sum_of(where(e == 0, fraction.high, e), where(e == 0, 0.0, fraction.high));
+  return sum_of(all.high, all.low + fraction.low);
+}
+
+// 2 to the power of y log2(size): where there is no float64, with the product as a pair. What that
+// adds is a constant for the gradient.
+Term power_of_two(const Term& y, const Term& size, const Term& logarithm) {
+  const Term product = y * logarithm;
+  if (y.is_64()) return apply(Op::EXP2, product);
+  const auto [high, low] = log2_of(size.detach());
+  const Term fits = (magnitude(product) < 256.0) & (magnitude(y) < 0x1p+100);
+  const Pair exact = product_of(where(fits, y, 0.0).detach(), high);
+  const Pair exponent = sum_of(exact.high, exact.low + where(fits, y, 0.0).detach() * low);
+  const Term main = where(fits, product + (exponent.high - product).detach(), product);
+  return apply(Op::EXP2, main) * (1.0 + (exponent.low * 0x1.62e43p-1).detach());
+}
+
+// As pow of C, of float64, or of float32 where there is none. Zero, one and infinities are taken
+// out of the logarithm, so that its gradient is finite.
 Term real_power(const Term& x, const Term& y) {
   const Term is_negative = sign_bit(x), size = negate(is_negative, x);
   const Term is_zero = size == 0;
   const Term is_plain = (!is_zero) & (size < kInfinity);
-  const Term logarithm = apply(Op::LOG2, where(is_zero, 1.0, size));
+  const Term base = where(is_zero, 1.0, size), logarithm = apply(Op::LOG2, base);
   const Term is_whole = floor(y) == y, half = y * 0.5;
   const Term is_odd = is_whole & (floor(half) != half);
   const Term of_zero = where(y < 0, kInfinity, where(is_nan(y), y, 0.0));
-  const Term power = where(is_zero, of_zero, apply(Op::EXP2, y * logarithm));
+  const Term power =
+      where(is_zero, of_zero, power_of_two(y, where(is_plain, base, 1.0), logarithm));
   const Term is_undefined = is_negative & is_plain & (!is_whole);
   const Term with_sign =
       negate(is_negative & is_odd, power) * where(is_undefined, x.like(std::nan("")), 1.0);
@@ -54,9 +112,10 @@ Term real_power(const Term& x, const Term& y) {
   return where(is_one, 1.0, with_sign);
 }
 
-// Rounded once where the dtype is narrower than float64.
+// Rounded once where the dtype is narrower than what it is computed in.
 Term power_of(const Term& x, const Term& y) {
-  return cast(real_power(cast(x, dtypes::float64), cast(y, dtypes::float64)), x.dtype());
+  const DType wide = widest_float(x.value()->device());
+  return cast(real_power(cast(x, wide), cast(y, wide)), x.dtype());
 }
 
 // Of integers of one dtype, bit by bit of the exponent. To a negative power 1 / x rounds to 0 but

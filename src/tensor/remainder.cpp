@@ -1,24 +1,26 @@
 // Remainders from quotients: of narrow floats in float64, where the products are exact, and of
-// float64 with the product in two parts.
+// float64 with the product in two parts; so in float32 where the device has no float64.
 #include "tensor/remainder.h"
 
 #include <cmath>
+#include <cstdint>
 
 #include "ir/dtype.h"
 #include "ir/op.h"
 #include "tensor/term.h"
+#include "tensor/widest_float.h"
 
 namespace weft {
 namespace {
 
 constexpr double kInfinity = HUGE_VAL;
 
-Term wide(const Term& x) { return cast(x, dtypes::float64); }
+Term wide(const Term& x) { return cast(x, widest_float(x.value()->device())); }
 Term magnitude(const Term& x) { return negate(sign_bit(x), x); }
 
 // The upper half of the bits, so that products of halves are exact.
 Term upper_half(const Term& x) {
-  const Term scaled = x * 0x1.0000002p+27;  // 2^27 + 1
+  const Term scaled = x * (x.is_64() ? 0x1.0000002p+27 : 0x1.001p+12);  // 2^27 + 1, 2^12 + 1
   return scaled - (scaled - x);
 }
 
@@ -29,9 +31,10 @@ Term rounding_of(const Term& x, const Term& y, const Term& product) {
   return ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low;
 }
 
-// |x| - |y| floor(|x| / |y|), of float64. The quotient is off by one at most while it is exact.
+// |x| - |y| floor(|x| / |y|), of float64 or float32. The quotient is off by one at most while it is
+// exact.
 Term positive_remainder(const Term& x, const Term& y, bool is_exact) {
-  constexpr double most = 0x1p+990;  // halves of larger ones overflow
+  const double most = x.is_64() ? 0x1p+990 : 0x1p+110;  // halves of larger ones overflow
   const Term quotient = floor(x / y).detach();
   const Term product = quotient * y;
   Term rest = x - product;
@@ -45,13 +48,33 @@ Term positive_remainder(const Term& x, const Term& y, bool is_exact) {
   return where((rest < 0) | (y < rest), 0.0, rest);
 }
 
+// x without a multiple of y, of float32: less than 2^-22 x where x is 2^24 y or more. Exact: what
+// is left is a multiple of the last places of both factors, with at most 24 bits.
+Term large_remainder(const Term& x, const Term& y) {
+  constexpr double most = 0x1p+110;
+  const Term quotient = (x / y).detach();
+  const Term fits = (y < most) & (x < most) & (quotient < most) & (!(quotient < 0x1p+24));
+  const Term q = where(fits, quotient, 1.0).detach(), by = where(fits, y, 1.0).detach();
+  const Term product = q * by;
+  const Term rest = (x - product) - rounding_of(q, by, product);
+  const Term bits = bitcast(q, dtypes::int32);
+  const Term exponent = bits & bits.like(int64_t(0x7f800000));
+  const Term last = bitcast(exponent - exponent.like(int64_t(23) << 23), dtypes::float32);
+  return where(fits, where(rest < 0, rest + last * by, rest), x);
+}
+
 }  // namespace
 
 Term remainder_toward_zero(const Term& x, const Term& y) {
-  const bool is_exact = !x.is_64();
   const Term size = magnitude(wide(x)), divisor = magnitude(wide(y));
+  const bool is_exact = size.is_64() && !x.is_64();
   const Term is_endless = (divisor == kInfinity) & (size < kInfinity);
-  const Term rest = positive_remainder(size, where(is_endless, 1.0, divisor), is_exact);
+  const Term by = where(is_endless, 1.0, divisor);
+  Term rest = size;
+  if (!size.is_64()) {  // quotients past 2^24 leave a remainder that is divided again
+    for (int i = 0; i < 2; i++) rest = large_remainder(rest, by);
+  }
+  rest = positive_remainder(rest, by, is_exact);
   return cast(negate(sign_bit(x), where(is_endless, size, rest)), x.dtype());
 }
 

@@ -28,6 +28,7 @@
 #include "runtime/device.h"
 #include "tensor/operand.h"
 #include "tensor/promote.h"
+#include "tensor/widest_float.h"
 #include "value/storage.h"
 #include "value/storage_watch.h"
 #include "value/value.h"
@@ -144,6 +145,9 @@ Tensor Tensor::arange(Number start, Number stop, Number step, std::optional<DTyp
   // Floats are counted where start + i*step is exact, or else rounded once from float64.
   const bool is_narrow = is_exact_in_float32(start, 1) && is_exact_in_float32(step, count);
   const DType in = !type.is_float() ? type : is_narrow ? dtypes::float32 : dtypes::float64;
+  if (in == dtypes::float64 && type != in && widest_float(device) != in) {
+    return arange(start, stop, step, type, ref_device().name()).to(device.name());
+  }
   const DType counted = !in.is_float() ? in : count > INT32_MAX ? dtypes::int64 : dtypes::int32;
   Ref<Value> value = cast_value(Value::make(Op::IOTA, counted, device, sizes), in);
   if (as_double(step) != 1) {

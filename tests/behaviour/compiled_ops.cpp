@@ -25,6 +25,7 @@
 #include "ir/op.h"
 #include "ir/scalar.h"
 #include "ir/spec_rules.h"
+#include "rewrite/pattern.h"
 #include "runtime/cpu/cpu_toolchain.h"
 #include "runtime/device.h"
 #include "tests/edge_values.h"
@@ -90,7 +91,8 @@ class OpKernels {
         opts_(OptList{{OptKind::kVector, 0, kLanes}}),
         type_(type),
         in_(operands(type)) {}
-  OpKernels(Device& device, DType type) : batch_(device), type_(type), in_(operands(type)) {}
+  OpKernels(Device& device, DType type)
+      : batch_(device), type_(type), missing_(device.missing_dtypes()), in_(operands(type)) {}
 
   void add_all() {
     for (size_t k = 0; k < kOpCount; k++) {
@@ -99,6 +101,7 @@ class OpKernels {
         add(op);
     }
     for (const DType to : kTypes) {
+      if ((missing_ & set_of(to.scalar)) != 0) continue;
       add_kernel("CAST to " + to.name(), Op::CAST, [&](auto x) { return cast(x[0], to); });
       if (type_.bits() != to.bits() || type_.is_bool() || to.is_bool()) continue;
       add_kernel("BITCAST to " + to.name(), Op::BITCAST, [&](auto x) { return bitcast(x[0], to); });
@@ -190,6 +193,7 @@ class OpKernels {
   test::KernelBatch batch_;
   std::optional<OptList> opts_;
   DType type_;
+  DTypeSet missing_ = 0;  // dtypes that the device lacks
   std::array<Array, 3> in_;
   std::vector<Kernel> kernels_;
 };

@@ -2,6 +2,7 @@
 // without: a case is many kernels of one compilation, by LLVM mostly, in C every tenth time. Where
 // WEFT_DEVICE is a device with workgroups, a case is one graph's kernels, each a program of its
 // own.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -18,6 +19,8 @@
 #include "ir/arena.h"
 #include "ir/node.h"
 #include "ir/print.h"
+#include "ir/walk.h"
+#include "rewrite/pattern.h"
 #include "runtime/cpu/cpu_toolchain.h"
 #include "runtime/device.h"
 #include "schedule/schedule.h"
@@ -44,6 +47,7 @@ class Batch {
       : choices_(choices),
         batch_(device),
         limits_(device.limits()),
+        missing_(device.missing_dtypes()),
         threads_(int64_t(device.target()->groups.threads)) {}
 
   void run(size_t least) {
@@ -67,8 +71,15 @@ class Batch {
     for (test::KernelCase& kernel : test::kernel_cases(sink, buffers, limits_)) {
       if (cases_.size() == kKernels) return;
       const UOp ast = kernel.ast;
+      if (reads_missing(ast)) continue;
       add_kernel(std::move(kernel), is_exact || fuzz::is_exact_in_any_order(ast));
     }
+  }
+
+  bool reads_missing(UOp ast) const {
+    return missing_ != 0 && std::ranges::any_of(toposort(ast), [&](UOp n) {
+             return (missing_ & set_of(n.dtype().scalar)) != 0;
+           });
   }
 
   void add_kernel(test::KernelCase kernel, bool is_exact) {
@@ -101,6 +112,7 @@ class Batch {
   test::KernelBatch batch_;
   bool is_llvm_ = true;
   KernelLimits limits_;
+  DTypeSet missing_ = 0;  // dtypes that the device lacks
   int64_t threads_ = 0;
   std::vector<Case> cases_;
 };

@@ -27,6 +27,7 @@ from random_sweep import sweep
 from random_tensor_expression import (
     ARITHMETIC,
     BITWISE,
+    FLOAT64,
     REFUSALS,
     Expression,
     Unfit,
@@ -39,7 +40,7 @@ from random_tensor_expression import (
 SIZES = [2, 3, 3, 4, 4, 5, 6, 8, 1]
 RARE_SIZES = [0, 1, 7, 9]
 RANKS = [0, 1, 1, 1, 2, 2, 2, 3, 3, 4]
-DTYPES = ["float32"] * 6 + ["int32"] * 4 + ["int64", "uint8", "bool", "float64", "int16"]
+DTYPES = ["float32"] * 6 + ["int32"] * 4 + ["int64", "uint8", "bool", FLOAT64, "int16"]
 MOST_ELEMENTS = 40
 MOST_TENSORS = 9
 

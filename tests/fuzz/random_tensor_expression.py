@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
     from random_program import Generator
+
+FLOAT64 = "float32" if os.environ.get("WEFT_DEVICE") == "WEBGPU" else "float64"  # which WebGPU lacks
 
 
 class Expression(NamedTuple):
@@ -204,7 +207,7 @@ def choice(g: Generator, depth: int) -> Expression:
 
 def cast(g: Generator, depth: int) -> Expression:
     x = random_expression(g, depth - 1)
-    dtype = g.random.choice(["float32", "int32", "int64", "uint8", "bool", "float64"])
+    dtype = g.random.choice(["float32", "int32", "int64", "uint8", "bool", FLOAT64])
     if dtype == x.dtype:  # that is the tensor itself
         raise Unfit
     return g.made(f"{x.weft}.cast(dtypes.{dtype})", f"new({x.numpy}, {numpy_type(dtype)})",

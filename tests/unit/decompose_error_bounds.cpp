@@ -193,39 +193,47 @@ void add_samples(Measurement& m, DType type, size_t count) {
   }
 }
 
+// What the target does by itself that counts here.
+enum class Has { kFloat64, kFused, kNeither };
 struct Case {
   ErrorBound bound;
-  bool fused;
+  Has has;
 };
 
 std::vector<Case> cases(std::optional<DType> dtype = {}) {
   std::vector<Case> all;
   for (const ErrorBound& bound : kErrorBounds) {
     if (bound.dtype != dtype.value_or(bound.dtype)) continue;
-    all.push_back({bound, false});
-    all.push_back({bound, true});
+    all.push_back({bound, Has::kFloat64});
+    all.push_back({bound, Has::kFused});
+    if (bound.dtype == dtypes::float32) all.push_back({bound, Has::kNeither});
   }
   return all;
 }
 
+const char* suffix(Has has) {
+  return has == Has::kFused ? "_fused" : has == Has::kNeither ? "_without_float64" : "";
+}
+
 std::string name_of_case(const testing::TestParamInfo<Case>& info) {
-  const auto& [bound, fused] = info.param;
-  return std::string(name_of(bound.op)) + "_" + bound.dtype.name() + (fused ? "_fused" : "");
+  const auto& [bound, has] = info.param;
+  return std::string(name_of(bound.op)) + "_" + bound.dtype.name() + suffix(has);
 }
 
 class DecomposeErrorBounds : public testing::TestWithParam<Case> {
  protected:
   static Target target() {
-    return GetParam().fused ? with_fused_multiply_add(bare_target()) : bare_target();
+    const Has has = GetParam().has;
+    if (has == Has::kFused) return with_fused_multiply_add(bare_target());
+    return has == Has::kNeither ? without_float64(bare_target()) : bare_target();
   }
   static void check(Measurement& m) {
-    const auto& [bound, fused] = GetParam();
+    const auto& [bound, has] = GetParam();
     const Worst worst = m.worst();
     RecordProperty("ulp", std::to_string(worst.ulp));
     if (std::getenv("WEFT_SHOW_ULP") != nullptr) {
-      std::cout << name_of(bound.op) << " " << bound.dtype.name() << (fused ? " fused " : " ")
-                << worst.ulp << " ulp at " << std::hexfloat << worst.at << std::defaultfloat
-                << "\n";
+      std::cout << name_of(bound.op) << " " << bound.dtype.name() << suffix(has) << " " << worst.ulp
+                << " ulp at " << std::hexfloat << worst.at << std::defaultfloat << "\n";
     }
     EXPECT_LE(worst.ulp, bound.ulp) << "at " << std::hexfloat << worst.at;
   }

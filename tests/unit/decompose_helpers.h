@@ -37,6 +37,12 @@ inline Target with_fused_multiply_add(Target t) {
   return t;
 }
 
+inline Target without_float64(Target t) {
+  t.name += "-FLOAT64";
+  for (DTypeSet& set : t.native) set &= ~set_of(Scalar::kFloat64);
+  return t;
+}
+
 // All but the functions, and float16.
 inline Target rich_target() {
   Target t = with_fused_multiply_add(bare_target());

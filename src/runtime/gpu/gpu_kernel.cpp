@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <mutex>
 #include <set>
@@ -66,7 +67,7 @@ LaunchSize Launch::size(std::span<const int64_t> variables) const {
 }
 
 GpuKernel make_gpu_kernel(UOp ast, std::string_view name, const Target& target,
-                          RenderFunction* render, const OptList* opts) {
+                          const std::function<RenderFunction>& render, const OptList* opts) {
   const Graph kernel = own(ast);
   Trace trace;
   const bool is_shown = opts == nullptr;
@@ -80,7 +81,8 @@ GpuKernel make_gpu_kernel(UOp ast, std::string_view name, const Target& target,
   return {std::move(source), Launch(linear, ast)};
 }
 
-GpuKernel make_gpu_kernel_of_list(UOp linear, std::string_view name, RenderFunction* render) {
+GpuKernel make_gpu_kernel_of_list(UOp linear, std::string_view name,
+                                  const std::function<RenderFunction>& render) {
   return {render(linear, name), Launch(linear, linear)};
 }
 

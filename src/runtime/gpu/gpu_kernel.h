@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <span>
 #include <string>
@@ -69,8 +70,10 @@ struct GpuKernel {
 // Lowers and renders; shows what WEFT_DEBUG asks for. No opts: those that choose_opts chooses, and
 // nothing is shown of others, which are candidates of a search.
 GpuKernel make_gpu_kernel(UOp ast, std::string_view name, const Target& target,
-                          RenderFunction* render, const OptList* opts = nullptr);
+                          const std::function<RenderFunction>& render,
+                          const OptList* opts = nullptr);
 // Of a program that is lowered already.
-GpuKernel make_gpu_kernel_of_list(UOp linear, std::string_view name, RenderFunction* render);
+GpuKernel make_gpu_kernel_of_list(UOp linear, std::string_view name,
+                                  const std::function<RenderFunction>& render);
 
 }  // namespace weft
