@@ -490,7 +490,8 @@ void run_waiting() {
     Storage* const one[] = {storage.get()};
     try {
       run_all(one);
-    } catch (const Error&) {  // told to whoever reads it
+    } catch (const Error& e) {  // told to whoever reads it
+      if (shows(2)) show(fmt::format("flush   they failed: {}", e.what()));
     }
   }
 }
