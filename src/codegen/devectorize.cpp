@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "codegen/replace_ranges.h"
@@ -39,7 +40,11 @@ int64_t divisor_of(UOp index) {
 class Devectorizer {
  public:
   Devectorizer(UOp sink, const Target& target)
-      : sink_(sink), arena_(sink.arena()), target_(target) {}
+      : sink_(sink), arena_(sink.arena()), target_(target) {
+    for (UOp n : toposort(sink)) {
+      if (n.is(Op::STORE) && n.src(1).is(Op::WMMA)) whole_.insert(place_of(n.src(0)).base);
+    }
+  }
 
   UOp run() {
     return rebuild(sink_, [&](UOp n, std::vector<UOp>& srcs) {
@@ -72,6 +77,11 @@ class Devectorizer {
 
   UOp make(UOp n, std::vector<UOp>& srcs) {
     if (n.dtype().is_pointer()) return arena_.with_srcs(n, srcs);  // of an access
+    if (is_whole(n)) return arena_.with_srcs(n, srcs);
+    if (n.is(Op::STORE) && is_whole(n.src(0))) {
+      const UOp value = n.src(1).is_const() ? n.src(1) : srcs[1];
+      return arena_.with_srcs(n, std::vector{srcs[0], value});
+    }
     if (n.is_const()) return keep(n, lanes_of_constant(n));
     if (n.is(Op::LOAD)) return keep(n, load_lanes(n, srcs));
     if (n.is(Op::STORE)) return is_register(n.src(0)) ? store_register(n, srcs) : store(n, srcs);
@@ -79,13 +89,23 @@ class Devectorizer {
     if (n.is(Op::AFTER)) return keep(n, after_lanes(n, srcs));
     if (n.is(Op::VECTORIZE)) return keep(n, joined(n, srcs));
     if (n.is(Op::GEP)) {
-      const Lanes from = lanes_of(n, 0, srcs, n.src(0).dtype().lanes);
       Lanes out;
+      if (is_whole(n.src(0))) {
+        for (const int64_t lane : n.ints()) out.push_back(gep(srcs[0], std::array{lane}));
+        return n.dtype().is_vector() ? keep(n, out) : out[0];
+      }
+      const Lanes from = lanes_of(n, 0, srcs, n.src(0).dtype().lanes);
       for (const int64_t lane : n.ints()) out.push_back(from[size_t(lane)]);
       return n.dtype().is_vector() ? keep(n, out) : out[0];
     }
     if (!is_elementwise(n.op())) return flattened(n, srcs);  // END, SINK: of effects
     return keep(n, by_lane(n, srcs));
+  }
+
+  // The sums of a WMMA, which stay in one register.
+  bool is_whole(UOp n) const {
+    return n.is(Op::WMMA) ||
+           ((n.is(Op::DEFINE_REG) || n.is(Op::AFTER)) && whole_.contains(place_of(n).base));
   }
 
   Lanes lanes_of_constant(UOp n) {
@@ -245,6 +265,7 @@ class Devectorizer {
   UOp sink_;
   Arena& arena_;
   const Target& target_;
+  std::unordered_set<UOp> whole_;         // registers
   std::unordered_map<UOp, Lanes> lanes_;  // of vectors of the graph as it was
 };
 

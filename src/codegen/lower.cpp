@@ -10,6 +10,7 @@
 #include "codegen/expand.h"
 #include "codegen/gate_loads.h"
 #include "codegen/gpudims.h"
+#include "codegen/idle_loops.h"
 #include "codegen/index_width.h"
 #include "codegen/insert_barriers.h"
 #include "codegen/linearize.h"
@@ -19,6 +20,7 @@
 #include "codegen/target.h"
 #include "codegen/vectorize.h"
 #include "codegen/widen_loads.h"
+#include "codegen/widen_stores.h"
 #include "ir/node.h"
 #include "ir/spec.h"
 #include "rewrite/graph_rewrite.h"
@@ -65,9 +67,11 @@ UOp lower(UOp ast, const Target& target, std::span<const Opt> opts, Trace* trace
   passes.run("simplify", [](UOp n) { return simplify(n, nullptr, Loads::kStay); });
   passes.run("vectorize", vectorize);
   passes.run("widen loads", [&](UOp n) { return widen_loads(n, target); });
+  passes.run("widen stores", [&](UOp n) { return widen_stores(n, target); });
   passes.run("devectorize", [&](UOp n) { return devectorize(n, target); });
   passes.run("index width", [&](UOp n) { return index_width(n, target); });
   passes.run("decompose", [&](UOp n) { return decompose(n, target); });
+  passes.run("idle loops", settle_idle_loops);
   passes.run("linearize", linearize, Stage::kProgram);
   passes.run("insert barriers", [&](UOp n) { return insert_barriers(n, target); }, Stage::kProgram);
   return passes.graph();

@@ -23,6 +23,15 @@ struct Workgroups {
   size_t together = 1;  // groups that run at the same time on the whole device, about
 };
 
+// Products of tiles in local memory (WMMA), with copies to it that run beside them (FETCH).
+struct TensorCores {
+  DTypeSet dtypes = 0;       // of factors whose products are summed in float32; none: no WMMA
+  size_t local_bytes = 0;    // that a group with such products shares
+  int64_t most_columns = 0;  // of one WMMA
+
+  bool has(DType type) const { return (dtypes & set_of(type.scalar)) != 0; }
+};
+
 struct Target {
   std::string name;          // "LLVM", "C": part of the key of a compiled kernel
   size_t vector_bytes = 64;  // of one vector register; 0: the target has none
@@ -36,6 +45,7 @@ struct Target {
   std::array<DTypeSet, kOpCount> native{};
   KernelLimits limits{};
   Workgroups groups{};
+  TensorCores tensor{};
   // False: vectors are only loaded and stored, at most memory_vector_bytes at a time, and taken
   // apart in between.
   bool vector_arithmetic = true;

@@ -83,6 +83,7 @@ class Vectorizer {
   UOp run() {
     return rebuild(sink_, [&](UOp n, std::vector<UOp>& srcs) {
       range_ = lane_range_of(n);
+      if (n.is(Op::LANE)) return make_lane(n, srcs);
       if (!range_) return flattened(n, srcs);
       lanes_ = uint16_t(range_.src(0).const_int());
       return make(n, srcs);
@@ -110,6 +111,24 @@ class Vectorizer {
 
   // Of lanes until its access is made.
   UOp make_index(UOp n, std::vector<UOp>& srcs) const { return arena_.with_srcs(n, srcs); }
+
+  // Of a whole vector, which does not stand in the lane range.
+  UOp make_lane(UOp n, std::span<const UOp> srcs) const {
+    std::vector<int64_t> lanes;
+    for (int64_t i = 0; i < (range_ ? range_.src(0).const_int() : 1); i++) {
+      UOp index = n.src(1);
+      if (range_) {
+        const std::pair<UOp, UOp> place{range_, index_const(arena_, i)};
+        index = replace_ranges(index, {&place, 1});
+      }
+      index = simplify(index);
+      if (!index.is_const()) {
+        throw InternalError(fmt::format("[vectorize] {} is not constant", short_form(n.src(1))));
+      }
+      lanes.push_back(index.const_int());
+    }
+    return gep(srcs[0], lanes);
+  }
 
   UOp numbers() const {
     std::vector<UOp> all;

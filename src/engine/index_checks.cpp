@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "base/ref.h"
+#include "ir/op.h"
 #include "runtime/buffer.h"
 #include "value/closure.h"
 #include "value/value.h"
@@ -22,7 +22,7 @@ namespace weft {
 namespace {
 
 bool is_computed_guard(const Closure::Node& n) {
-  return n.is_needed && !n.is_filled && n.value->is_guard();
+  return n.is_needed && !n.is_filled && n.is(Op::DETACH) && n.value->is_guard();
 }
 
 }  // namespace
@@ -34,9 +34,8 @@ std::vector<Value*> computed_from(const Closure& closure, size_t place) {
   is_it[place] = true;
   for (size_t i = place + 1; i < nodes.size(); i++) {
     const Closure::Node& n = nodes[i];
-    if (n.is_filled || n.value->is_staged()) continue;
-    for (const Ref<Value>& source : n.value->sources()) {
-      if (is_it[closure.index_of(*source)]) is_it[i] = true;
+    for (const uint32_t source : n.sources()) {
+      if (is_it[source]) is_it[i] = true;
     }
     if (is_it[i] && n.is_stored()) stored.push_back(n.value);
   }

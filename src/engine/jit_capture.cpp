@@ -265,8 +265,8 @@ class Maker {
         if (!n.value->is(Op::BUFFER)) throw Overtaken();
         group.constants.emplace_back(n.value);  // kept for every run
       }
-      Storage::drop_pending(*n.value);
     }
+    group.closure->drop_pending();
     group.closure->decide();
   }
 

@@ -207,7 +207,7 @@ class Job {
     if (roots.empty()) return;
     device_ = &roots[0]->device();
     closure_ = std::make_unique<Closure>(roots);
-    for (const Closure::Node& n : closure_->nodes()) Storage::drop_pending(*n.value);
+    closure_->drop_pending();
     closure_->decide();
   }
 
@@ -464,14 +464,46 @@ void for_each_job(std::span<Storage* const> storages, Use&& use, Call&& call) {
 
 }  // namespace
 
-void realize(std::span<Storage* const> storages) {
-  refuse_values_while_captured();
-  const std::lock_guard lock(realize_mutex());
+namespace {
+
+void run_all(std::span<Storage* const> storages) {
   for (;;) {
     std::vector<Ref<Value>> copies = run_up_to_copies(storages);
     if (copies.empty()) return;
     run_copies(std::move(copies));
   }
+}
+
+bool is_all_realized(std::span<Storage* const> storages) {
+  return std::ranges::all_of(storages, [](const Storage* s) { return s->is_realized(); });
+}
+
+// Writes that have waited for that many realises, and that none of them needed, are done on their
+// own: what a program keeps up to date and never looks at would grow for ever.
+constexpr uint64_t kMostRealises = 16;
+
+void run_waiting() {
+  for (const Ref<Storage>& storage : Storage::take_waiting(kMostRealises)) {
+    if (shows(2)) {
+      show(fmt::format("flush   writes that waited for {} realises: done now", kMostRealises));
+    }
+    Storage* const one[] = {storage.get()};
+    try {
+      run_all(one);
+    } catch (const Error& e) {  // told to whoever reads it
+      if (shows(2)) show(fmt::format("flush   they failed: {}", e.what()));
+    }
+  }
+}
+
+}  // namespace
+
+void realize(std::span<Storage* const> storages) {
+  refuse_values_while_captured();
+  const std::lock_guard lock(realize_mutex());
+  if (is_all_realized(storages)) return;
+  run_all(storages);
+  run_waiting();
 }
 
 Graph graph_to_realize(Storage& storage) {

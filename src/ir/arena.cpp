@@ -30,7 +30,7 @@ constexpr size_t kHugePage = size_t(2) << 20;
 constexpr size_t kLineSlots = 8, kLineIds = 4;  // a line of 8 slots serves 4 ids: half full
 constexpr size_t kFirstLines = 32;
 constexpr int64_t kMostId = (int64_t(1) << 56) - 1;  // what an argument word has room for
-constexpr uint32_t kLeaf = UINT32_MAX;               // "largest id of a source" where there is none
+constexpr uint32_t kNoId = UINT32_MAX;               // of a source that a node does not have
 constexpr size_t kLargestRegion = size_t(64) << 20;
 
 const Node* node_of(uint64_t slot) {
@@ -39,6 +39,15 @@ const Node* node_of(uint64_t slot) {
 uint64_t tag_of(uint64_t hash) { return hash & ~kPointerMask; }
 
 size_t line_of(uint32_t largest) { return largest / kLineIds * kLineSlots; }
+
+// The largest id of a source below the largest one; kNoId: there is none.
+uint32_t second_largest(std::span<const UOp> srcs, uint32_t largest) {
+  uint32_t second = kNoId;
+  for (UOp s : srcs) {
+    if (s.id() != largest && (second == kNoId || s.id() > second)) second = s.id();
+  }
+  return second;
+}
 
 bool is_in(const ZeroedArray& a, const uint64_t* slot) {
   return slot >= a.data() && slot < a.data() + a.size();
@@ -222,7 +231,7 @@ UOp Arena::intern(Op op, DType dtype, std::span<const UOp> srcs, uint64_t arg) {
   const uint64_t header = uint64_t(op) | uint64_t(dtype.packed()) << 8;
   uint64_t hash = mix(mix(0x77656674 + srcs.size(), header), hash_of_arg(info(op).arg, arg));
   uint64_t src_mask = 0;
-  uint32_t largest = srcs.empty() ? kLeaf : 0;
+  uint32_t largest = srcs.empty() ? kNoId : 0;
   for (UOp s : srcs) {
     hash = mix(hash, s.hash());
     src_mask |= src_bit(s.op());
@@ -250,11 +259,12 @@ uint64_t* Arena::find(uint64_t hash, uint32_t largest, Op op, DType dtype,
            n->src_count == srcs.size() &&
            std::equal(srcs.begin(), srcs.end(), UOp(n).srcs().begin());
   };
-  if (largest != kLeaf) {
-    uint64_t* line = lines_.data() + line_of(largest);
+  for (uint32_t id = largest; id != kNoId;) {
+    uint64_t* line = lines_.data() + line_of(id);
     for (size_t i = 0; i < kLineSlots; i++) {
       if (line[i] == 0 || is_it(line[i])) return line + i;
     }
+    id = id == largest ? second_largest(srcs, largest) : kNoId;
   }
   const size_t mask = spill_.size() - 1;
   size_t i = hash & mask;
@@ -321,13 +331,14 @@ void Arena::place_nodes(size_t line_slots, size_t spill_slots) {
     const auto* at = reinterpret_cast<const std::byte*>(b + 1);
     while (at < b->end) {
       const auto* n = reinterpret_cast<const Node*>(at);
-      uint32_t largest = n->src_count == 0 ? kLeaf : 0;
+      uint32_t largest = n->src_count == 0 ? kNoId : 0;
       for (UOp s : UOp(n).srcs()) largest = std::max(largest, s.id());
       uint64_t* place = nullptr;
-      if (largest != kLeaf) {
-        uint64_t* line = lines_.data() + line_of(largest);
+      for (uint32_t id = largest; id != kNoId && place == nullptr;) {
+        uint64_t* line = lines_.data() + line_of(id);
         place = std::find(line, line + kLineSlots, uint64_t(0));
         if (place == line + kLineSlots) place = nullptr;
+        id = id == largest ? second_largest(UOp(n).srcs(), largest) : kNoId;
       }
       if (place == nullptr) {
         place = empty_place(spill_, n->hash);

@@ -131,9 +131,9 @@ class Arena : public std::enable_shared_from_this<Arena> {
   std::byte* block_end_ = nullptr;
 
   // Where nodes are found: a slot is 16 bits of hash and 48 of pointer. A node's first place is a
-  // line of 8 slots chosen by the largest id among its sources, so that a graph that is built in
-  // order walks through the table in order; leaves, and what a full line turns away, lie in
-  // `spill_`, by hash, with linear probing.
+  // line of 8 slots chosen by the largest id among its sources, so that a graph built in order
+  // walks through the table in order; its second, that of the next largest, for users of one late
+  // node; leaves, and what full lines turn away, lie in `spill_`, by hash, with linear probing.
   ZeroedArray lines_;
   ZeroedArray spill_;
   size_t spilled_ = 0;

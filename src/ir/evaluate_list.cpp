@@ -27,6 +27,8 @@ bool is_read(UOp n, size_t i) {
     case Op::RANGE:
     case Op::AFTER: return i == 0;
     case Op::BARRIER:
+    case Op::COMMIT:
+    case Op::WAIT:
     case Op::END:
     case Op::ENDIF:
     case Op::SINK: return false;

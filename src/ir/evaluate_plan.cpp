@@ -24,7 +24,7 @@ namespace weft::evaluator {
 namespace {
 
 constexpr OpSet kClosers = {Op::END, Op::REDUCE, Op::BUFFERIZE};
-constexpr OpSet kWrites = {Op::STORE, Op::BARRIER, Op::KERNEL};
+constexpr OpSet kWrites = {Op::STORE, Op::BARRIER, Op::KERNEL, Op::FETCH, Op::COMMIT, Op::WAIT};
 
 bool is_closer(UOp n) { return kClosers.has(n.op()); }
 
@@ -337,6 +337,7 @@ class Planner {
 bool is_operand(UOp n, size_t i) {
   if (kLeaves.has(n.op())) return false;
   if (n.is(Op::KERNEL) || n.is(Op::BIND)) return i > 0;
+  if (n.is(Op::WAIT) && n.src(i).is(Op::RANGE)) return false;
   return !n.is(Op::COPY) || i == 0;
 }
 

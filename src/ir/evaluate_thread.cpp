@@ -99,6 +99,11 @@ void Thread::run_node(const Step& step) {
         group_.run_kernel(n, sources);
         return {};
       }
+      case Op::LANE: return lane(step);
+      case Op::WMMA: return product(step);
+      case Op::FETCH: fetch(step); return {};
+      case Op::COMMIT: commit(); return {};
+      case Op::WAIT: wait(size_t(n.number())); return {};
       case Op::BARRIER: return {};
       default: fail(n, "it is no op of a kernel");
     }

@@ -70,6 +70,12 @@ class Thread {
     UOp range;
     int64_t at, size;
   };
+  // A copy that is under way.
+  struct Fetch {
+    UOp node;
+    Place to;
+    std::vector<Lane> lanes;
+  };
 
   void run_step(const Step& step);
   void run_node(const Step& step);
@@ -87,6 +93,13 @@ class Thread {
   Value after(const Step& step);
   Value copy(const Step& step);
 
+  // ---- evaluate_tiles.cpp
+  Value lane(const Step& step);
+  Value product(const Step& step);
+  void fetch(const Step& step);
+  void commit();
+  void wait(size_t left);
+
   // The value of a source; the one with lanes is read anew where the plan says so.
   const Value& source(const Step& step, size_t i) const;
   const Value& operand(const Step& step, size_t i);
@@ -103,7 +116,8 @@ class Thread {
   std::vector<std::pair<UOp, int64_t>> specials_;
   std::vector<Value> values_;
   std::vector<Loop> loops_;
-  size_t next_ = 0;                                            // step
+  std::vector<std::vector<Fetch>> fetches_{1};  // by group; the last one is not committed yet
+  size_t next_ = 0;                             // step
   std::unordered_map<UOp, std::unique_ptr<Memory>> memories_;  // registers, arrays
   std::unordered_map<uint32_t, Array> snapshots_;              // of roots that are memory, by slot
 };

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <deque>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "ir/arena.h"
@@ -17,36 +16,38 @@
 namespace weft {
 namespace {
 
-using Dims = std::vector<Dim>;
+constexpr size_t kFirstChunk = 16, kLargestChunk = 1024;  // dimensions
 
 struct ShapeTable : Facts {
   static constexpr FactSlot kSlot = FactSlot::kShapes;
-  std::vector<Shape> of;
-  std::vector<bool> known;
-  std::deque<Dims> memory;  // shapes that no source already has
+  std::vector<Shape> of;                // data() is null: not computed
+  std::deque<std::vector<Dim>> chunks;  // shapes that no source already has
+  size_t chunk_dims = 0;                // of all chunks
 
-  size_t bytes() const override {
-    size_t total = of.capacity() * sizeof(Shape) + known.capacity() / 8;
-    for (const Dims& d : memory) total += sizeof(Dims) + d.capacity() * sizeof(Dim);
-    return total;
-  }
-  bool has(UOp n) const { return n.id() < known.size() && known[n.id()]; }
+  size_t bytes() const override { return of.capacity() * sizeof(Shape) + chunk_dims * sizeof(Dim); }
+  bool has(UOp n) const { return n.id() < of.size() && of[n.id()].data() != nullptr; }
   void put(UOp n, Shape s) {
-    if (n.id() >= of.size()) {
-      of.resize(std::max<size_t>(n.arena().size(), of.size() * 3 / 2));
-      known.resize(of.size());
-    }
-    of[n.id()] = s;
-    known[n.id()] = true;
+    static const Dim kNoDim = 0;
+    if (n.id() >= of.size()) of.resize(std::max<size_t>(n.arena().size(), of.size() * 3 / 2));
+    of[n.id()] = s.empty() ? Shape(&kNoDim, 0) : s;
   }
-  Shape keep(Dims dims) {
-    if (dims.empty()) return {};
-    return memory.emplace_back(std::move(dims));
+  // Memory of a new shape, which stays where it is.
+  std::span<Dim> room(size_t rank) {
+    if (chunks.empty() || chunks.back().capacity() - chunks.back().size() < rank) {
+      const size_t size = std::clamp(chunk_dims, kFirstChunk, kLargestChunk);
+      chunks.emplace_back().reserve(std::max(size, rank));
+      chunk_dims += chunks.back().capacity();
+    }
+    std::vector<Dim>& chunk = chunks.back();
+    chunk.resize(chunk.size() + rank, Dim(0));
+    return std::span(chunk).last(rank);
+  }
+  Shape keep(std::span<const UOp> dims) {
+    const std::span<Dim> out = room(dims.size());
+    std::ranges::copy(dims, out.begin());
+    return out;
   }
 };
-
-// Sources first + i*stride ... as dimensions.
-Dims dims_of(std::span<const UOp> srcs) { return {srcs.begin(), srcs.end()}; }
 
 Shape compute(UOp n, ShapeTable& t) {
   if (n.src_count() < info(n.op()).least_sources) return {};
@@ -62,40 +63,47 @@ Shape compute(UOp n, ShapeTable& t) {
   }
   switch (n.op()) {
     case Op::IOTA:
-    case Op::BUFFER: return t.keep({Dim(n.src(0))});
+    case Op::BUFFER: return t.keep(n.srcs().first(1));
     case Op::RESHAPE:
-    case Op::EXPAND: return t.keep(dims_of(rest));
+    case Op::EXPAND: return t.keep(rest);
     case Op::PERMUTE: {
-      Dims out;
+      const Shape of = src(0);
+      const std::span<Dim> out = t.room(n.ints().size());
+      size_t rank = 0;
       for (int64_t axis : n.ints()) {
-        if (axis >= 0 && size_t(axis) < src(0).size()) out.push_back(src(0)[size_t(axis)]);
+        if (axis >= 0 && size_t(axis) < of.size()) out[rank++] = of[size_t(axis)];
       }
-      return t.keep(out);
+      return out.first(rank);
     }
     case Op::PAD:
     case Op::SHRINK: {
-      const size_t rank = src(0).size();
-      Dims out;
-      for (size_t i = 0; i < rank && rank + i < rest.size(); i++) {
-        const Dim first = rest[i], second = rest[rank + i];
-        out.push_back(n.is(Op::PAD) ? add(arena, add(arena, src(0)[i], first), second)
-                                    : sub(arena, second, first));
+      const Shape of = src(0);
+      const size_t past = rest.size() > of.size() ? rest.size() - of.size() : 0;
+      const std::span<Dim> out = t.room(std::min(of.size(), past));
+      for (size_t i = 0; i < out.size(); i++) {
+        const Dim first = rest[i], second = rest[of.size() + i];
+        out[i] = n.is(Op::PAD) ? add(arena, add(arena, of[i], first), second)
+                               : sub(arena, second, first);
       }
-      return t.keep(out);
+      return out;
     }
-    case Op::VIEW: return t.keep(dims_of(rest.first((rest.size() - 1) / 2)));
+    case Op::VIEW: return t.keep(rest.first((rest.size() - 1) / 2));
     case Op::REDUCE_AXIS: {
-      Dims out(src(0).begin(), src(0).end());
+      const Shape of = src(0);
+      const std::span<Dim> out = t.room(of.size());
+      std::ranges::copy(of, out.begin());
       for (int64_t axis : n.ints()) {
         if (axis >= 0 && size_t(axis) < out.size()) out[size_t(axis)] = 1;
       }
-      return t.keep(out);
+      return out;
     }
     case Op::BUFFERIZE: {
-      Dims out;
-      for (UOp r : rest)
-        out.push_back(r.is(Op::RANGE) && r.src_count() > 0 ? Dim(r.src(0)) : Dim(1));
-      return t.keep(out);
+      const std::span<Dim> out = t.room(rest.size());
+      for (size_t i = 0; i < rest.size(); i++) {
+        const bool is_range = rest[i].is(Op::RANGE) && rest[i].src_count() > 0;
+        out[i] = is_range ? Dim(rest[i].src(0)) : Dim(1);
+      }
+      return out;
     }
     case Op::FLIP:
     case Op::CONTIGUOUS:

@@ -187,18 +187,54 @@ Found check_endif(UOp n) {
   return bad_structure("source 0 is {}; it must be an IF", with_article(n.src(0).op()));
 }
 
+// A FETCH's place: an INDEX of memory of that space, as a pointer to vectors.
+Found check_fetched(UOp n, size_t i, AddrSpace space) {
+  const DType type = n.src(i).dtype();
+  if (type.space != space || !place_of(n.src(i)).is_indexed) {
+    return bad_structure("source {} is {}; it must be an INDEX of {} memory", i, brief(n.src(i)),
+                         name_of(space));
+  }
+  const int bytes = type.pointee().item_bytes() * type.lanes;
+  if (bytes == 16) return {};
+  return bad_dtype("source {} points to {} bytes; it copies 16", i, bytes);
+}
+
+Found check_fetch(UOp n) {
+  if (Found f = check_void(n)) return f;
+  if (Found f = check_fetched(n, 0, AddrSpace::kLocal)) return f;
+  if (Found f = check_fetched(n, 1, AddrSpace::kGlobal)) return f;
+  if (n.src(0).dtype().pointee() != n.src(1).dtype().pointee()) {
+    return bad_dtype("it copies {} to {}; they must be the same", n.src(1).dtype().name(),
+                     n.src(0).dtype().name());
+  }
+  return n.src_count() == 3 ? check_gate(n, 2) : Found();
+}
+
+Found check_commit(UOp n) {
+  for (UOp s : n.srcs()) {
+    if (!s.is(Op::FETCH)) {
+      return bad_structure("it groups {}; it must be FETCHes", with_article(s.op()));
+    }
+  }
+  return check_void(n);
+}
+
+Found check_wait(UOp n) {
+  for (size_t i = 0; i < n.src_count(); i++) {
+    if (n.src(i).is(Op::RANGE)) continue;
+    if (Found f = check_effect(n, i)) return f;
+  }
+  return check_void(n);
+}
+
 constexpr NodeRule kMemoryRules[] = {
-    {{Op::REDUCE}, check_reduce},
-    {{Op::BUFFERIZE}, check_bufferize},
-    {{Op::KERNEL}, check_kernel},
-    {{Op::INDEX}, check_index},
-    {{Op::LOAD}, check_load},
-    {{Op::AFTER}, check_after},
-    {{Op::END}, check_end},
-    {{Op::BARRIER}, check_barrier},
-    {{Op::IF}, check_if},
-    {{Op::ENDIF}, check_endif},
-    {{Op::SINK, Op::LINEAR}, check_void},
+    {{Op::REDUCE}, check_reduce}, {{Op::BUFFERIZE}, check_bufferize},
+    {{Op::KERNEL}, check_kernel}, {{Op::INDEX}, check_index},
+    {{Op::LOAD}, check_load},     {{Op::AFTER}, check_after},
+    {{Op::END}, check_end},       {{Op::BARRIER}, check_barrier},
+    {{Op::IF}, check_if},         {{Op::ENDIF}, check_endif},
+    {{Op::FETCH}, check_fetch},   {{Op::COMMIT}, check_commit},
+    {{Op::WAIT}, check_wait},     {{Op::SINK, Op::LINEAR}, check_void},
 };
 
 }  // namespace

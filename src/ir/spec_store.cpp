@@ -71,10 +71,10 @@ Found check_element_store(UOp n) {
 }
 
 // Values that no storage holds.
-constexpr OpSet kNoVersion = {Op::VARIABLE,    Op::BIND,   Op::RANGE,      Op::SPECIAL,
-                              Op::DEVICE,      Op::INDEX,  Op::LOAD,       Op::VECTORIZE,
-                              Op::GEP,         Op::REDUCE, Op::DEFINE_REG, Op::DEFINE_GLOBAL,
-                              Op::DEFINE_LOCAL};
+constexpr OpSet kNoVersion = {Op::VARIABLE,     Op::BIND,   Op::RANGE,      Op::SPECIAL,
+                              Op::DEVICE,       Op::INDEX,  Op::LOAD,       Op::VECTORIZE,
+                              Op::GEP,          Op::REDUCE, Op::DEFINE_REG, Op::DEFINE_GLOBAL,
+                              Op::DEFINE_LOCAL, Op::LANE,   Op::WMMA};
 
 Found check_view_is_writable(UOp n) {
   const UOp view = n.src(0).is(Op::INDEX) ? n.src(0).src(0) : n.src(0);

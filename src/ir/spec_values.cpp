@@ -158,6 +158,48 @@ Found check_gep(UOp n) {
                    n.ints().size(), from.name(), result.name());
 }
 
+Found check_lane(UOp n) {
+  if (Found f = check_operands(n)) return f;
+  const DType index = n.src(1).dtype();
+  if (index != dtypes::index) {
+    return bad_dtype("the index has dtype {}; it must be index", index.name());
+  }
+  const DType from = n.src(0).dtype();
+  if (from.is_vector() && n.dtype() == from.element()) return {};
+  return bad_dtype("the dtype is {}; it must be that of a lane of {}", n.dtype().name(),
+                   from.name());
+}
+
+Found check_wmma(UOp n) {
+  if (Found f = check_operand(n, 0)) return f;
+  if (Found f = check_operand(n, 3)) return f;
+  const auto arg = n.ints();
+  const auto is_flag = [&](size_t i) { return arg[i] == 0 || arg[i] == 1; };
+  if (arg.size() != 3 || arg[0] < 64 || arg[0] > 256 || arg[0] % 64 != 0 || !is_flag(1) ||
+      !is_flag(2)) {
+    return bad_structure(
+        "its argument must be a number of columns, a multiple of 64 up to 256, and two of 0 and 1");
+  }
+  const DType sums = dtypes::float32.vec(uint16_t(arg[0] / 2));
+  if (n.dtype() != sums || n.src(0).dtype() != sums) {
+    return bad_dtype("it gives {} from {}; of {} columns each thread has {}", n.dtype().name(),
+                     n.src(0).dtype().name(), arg[0], sums.name());
+  }
+  for (size_t i = 1; i < 3; i++) {
+    const DType factor = n.src(i).dtype();
+    const bool is_half =
+        factor.element() == dtypes::float16 || factor.element() == dtypes::bfloat16;
+    if (factor.space == AddrSpace::kLocal && factor.lanes == 1 && is_half &&
+        factor == n.src(1).dtype()) {
+      continue;
+    }
+    return bad_dtype("source {} has dtype {}; factors are float16 or bfloat16 in local memory", i,
+                     factor.name());
+  }
+  if (n.src(3).dtype().is_int() || n.src(3).dtype().is_index()) return {};
+  return bad_dtype("the thread has dtype {}; it must be an integer", n.src(3).dtype().name());
+}
+
 constexpr OpSet arithmetic() {
   OpSet set;
   for (size_t i = 0; i < kOpCount; i++) {
@@ -172,6 +214,7 @@ constexpr NodeRule kValueRules[] = {
     {{Op::WHERE}, check_condition},     {{Op::CAST}, check_cast},
     {{Op::BITCAST}, check_bitcast},     {kElementwise, check_shapes},
     {{Op::VECTORIZE}, check_vectorize}, {{Op::GEP}, check_gep},
+    {{Op::LANE}, check_lane},           {{Op::WMMA}, check_wmma},
 };
 
 }  // namespace

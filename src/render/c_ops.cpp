@@ -39,7 +39,10 @@ constexpr CRow kRows[] = {
   {{Op::FLOOR}, kReals, "__builtin_floor$f($0)", kPostfix},
   {{Op::CEIL},  kReals, "__builtin_ceil$f($0)", kPostfix},
   {{Op::ROUND}, kReals, "__builtin_rint$f($0)", kPostfix},
-  {{Op::MULACC}, kReals, "__builtin_fma$f($0, $1, $2)", kPostfix},
+  // Clang does not make a vector of its lanes' functions.
+  {{Op::MULACC}, kReals, "__builtin_fma$f($0, $1, $2)", kPostfix, kAny, "mulacc_$s($0, $1, $2)", {},
+   "\n#if defined(__clang__) && (defined(__FMA__) || defined(__ARM_FEATURE_FMA))\n#pragma clang fp contract(on)\n  return a * b + c;\n"
+   "#else\n  $T r;\n  for (int k = 0; k < (int)(sizeof(a) / sizeof(a[0])); k++) r[k] = __builtin_fma$f(a[k], b[k], c[k]);\n  return r;\n#endif\n"},
   // NaN of either operand; of equal numbers, which may be zeros of two signs, the one by sign.
   {{Op::MAX}, kReals, "max_$s($0, $1)", kPostfix, kAny, "max_$s($0, $1)",
    "return a > b || a != a ? a : a == b && !__builtin_signbit(a) ? a : b;",

@@ -326,8 +326,10 @@ void CStyleRenderer::define_function(const std::string& name, UOp n, std::string
     const DType t = n.src(i).dtype();
     parameters += fmt::format("{}{} {}", i > 0 ? ", " : "", type(t.vec(result.lanes)), "abc"[i]);
   }
-  function(name, fmt::format("{} {} {}({}) {{ {} }}\n", function_start(), type(result), name,
-                             parameters, fill(body, n, {"a", "b", "c"}, result, source)));
+  const std::string_view gap = body.starts_with('\n') ? "" : " ";  // lines of its own, or one line
+  function(name,
+           fmt::format("{0} {1} {2}({3}) {{{5}{4}{5}}}\n", function_start(), type(result), name,
+                       parameters, fill(body, n, {"a", "b", "c"}, result, source), gap));
 }
 
 // A function that does what the row says of one lane to all of them.

@@ -7,6 +7,7 @@
 #include "ir/node.h"
 #include "ir/op.h"
 #include "render/c_style.h"
+#include "render/cuda_tensor.h"
 #include "render/gpu_c.h"
 #include "render/render.h"
 #include "rewrite/pattern.h"
@@ -135,6 +136,7 @@ constexpr GpuDialect kCuda{
     .make_vector = "$T::of($L)",
     .lanes = {".v[0]", ".v[1]", ".v[2]", ".v[3]", ".v[4]", ".v[5]", ".v[6]", ".v[7]", ".v[8]",
               ".v[9]", ".v[10]", ".v[11]", ".v[12]", ".v[13]", ".v[14]", ".v[15]"},
+    .any_lane = ".v[$n]",
     .read_vector = "*(const $T*)($p)",
     .write_vector = "*($T*)($p) = $v",
     .read_unaligned = "$T::at($p)",
@@ -142,6 +144,7 @@ constexpr GpuDialect kCuda{
     .bitcast_body = "return __builtin_bit_cast($T, a);",
     .rows = kRows,
     .casts = kCasts,
+    .tensor = &kCudaTensor,
 };
 
 }  // namespace
@@ -150,6 +153,10 @@ std::string render_cuda(UOp linear, std::string_view name) {
   return render_gpu_c(linear, name, kCuda);
 }
 
-Target cuda_target() { return gpu_c_target("CUDA", kCuda, kMachineInts | kBools | kReals); }
+Target cuda_target() {
+  Target out = gpu_c_target("CUDA", kCuda, kMachineInts | kBools | kReals);
+  out.tensor.dtypes = kF16 | kBf16;
+  return out;
+}
 
 }  // namespace weft

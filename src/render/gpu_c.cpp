@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,6 +21,7 @@
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/place.h"
 #include "ir/print.h"
 #include "ir/scalar.h"
 #include "render/c_ops.h"
@@ -85,7 +87,12 @@ std::string filled(std::string_view pattern, std::initializer_list<Name> names) 
 
 class GpuCRenderer : public CStyleRenderer {
  public:
-  GpuCRenderer(UOp linear, const GpuDialect& dialect) : CStyleRenderer(linear), dialect_(dialect) {}
+  GpuCRenderer(UOp linear, const GpuDialect& dialect) : CStyleRenderer(linear), dialect_(dialect) {
+    for (UOp n : linear.srcs()) {
+      if (n.is(Op::WMMA)) added_to_.insert(n.src(0));
+      if (n.is(Op::STORE) && n.src(1).is(Op::WMMA)) sums_.insert(place_of(n.src(0)).base);
+    }
+  }
 
   std::string run(std::string_view name) {
     bind_arguments();
@@ -176,6 +183,37 @@ class GpuCRenderer : public CStyleRenderer {
 
   void barrier(UOp) override { line(dialect_.barrier); }
 
+  void product(UOp n) override {
+    if (dialect_.tensor == nullptr) no_text(n);
+    const DType factor = n.src(1).dtype().pointee();
+    const std::string name =
+        fmt::format("wmma_{}_{}_{}{}", factor.name(), n.ints()[0], n.ints()[1], n.ints()[2]);
+    function(name, dialect_.tensor->function(n, name, type(n.dtype()), memory_type(factor)));
+    define(n,
+           fmt::format("{}({}, {}, {}, {})", name, text(n.src(0)), start_of(n.src(1)),
+                       start_of(n.src(2)), text(n.src(3))),
+           kPostfix);
+  }
+
+  void copy(UOp n) override {
+    if (dialect_.tensor == nullptr) no_text(n);
+    const GpuTensorText& words = *dialect_.tensor;
+    function("fetch", std::string(words.functions));
+    if (n.is(Op::COMMIT)) return line(words.commit);
+    if (n.is(Op::WAIT)) return line(filled(words.wait, {{'n', fmt::format("{}", n.number())}}));
+    line(filled(words.fetch, {{'p', start_of(n.src(0))},
+                              {'f', start_of(n.src(1))},
+                              {'g', n.src_count() == 3 ? text(n.src(2)) : "1"}}));
+  }
+
+  // Sums of a WMMA are under way until something else reads them.
+  void read_register(UOp after, UOp reg) override {
+    if (sums_.contains(reg) && !added_to_.contains(after)) {
+      line(filled(dialect_.tensor->done, {{'v', text(reg)}}));
+    }
+    CStyleRenderer::read_register(after, reg);
+  }
+
   std::string vectorize(UOp n) override {
     // Arithmetic on narrow integers gives int.
     const bool is_cast = !dialect_.converts_lanes && in_memory(held_as(n.dtype())).bits() < 32;
@@ -192,8 +230,11 @@ class GpuCRenderer : public CStyleRenderer {
     if (!n.src(0).dtype().is_vector() || n.src(0).is_const()) no_text(n);
     std::string lanes;
     for (const int64_t lane : n.ints()) {
-      lanes +=
-          fmt::format("{}{}{}", lanes.empty() ? "" : ", ", from, dialect_.lanes.at(size_t(lane)));
+      const auto at = size_t(lane);
+      lanes += fmt::format("{}{}{}", lanes.empty() ? "" : ", ", from,
+                           at < dialect_.lanes.size()
+                               ? std::string(dialect_.lanes[at])
+                               : filled(dialect_.any_lane, {{'n', fmt::format("{}", at)}}));
     }
     if (!n.dtype().is_vector()) return lanes;
     return filled(dialect_.make_vector, {{'T', type(n.dtype())}, {'L', lanes}});
@@ -324,6 +365,7 @@ class GpuCRenderer : public CStyleRenderer {
   const GpuDialect& dialect_;
   std::string parameters_, declarations_;
   std::array<int64_t, 3> threads_{1, 1, 1};
+  std::unordered_set<UOp> sums_, added_to_;  // registers of WMMAs, what WMMAs read of them
   std::set<Scalar> scalars_;
   std::set<std::pair<Scalar, uint16_t>> vectors_;
 };

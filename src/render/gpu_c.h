@@ -31,6 +31,18 @@ struct GpuCast {
   CRow row;
 };
 
+// How WMMA and what feeds it are written.
+struct GpuTensorText {
+  std::string_view functions;  // in front of a kernel that copies
+  std::string_view fetch;      // of 16 bytes from $f to $p, or zeros where not $g
+  std::string_view commit;
+  std::string_view wait;  // for all groups but $n
+  // The function of a product, and what it is called; sums are read once `done`, of sums $v.
+  std::string (*function)(UOp wmma, std::string_view name, std::string_view sums_type,
+                          std::string_view memory_type);
+  std::string_view done;
+};
+
 // Patterns have $T for a type, $N for a name, $K for the place among the arguments, $S for the
 // address space of a pointer, $p for a pointer, perhaps a sum, $v for a value, $n for a number (of
 // lanes, of elements, of threads), $B for bytes, $L for the lanes of a vector with commas between.
@@ -60,6 +72,7 @@ struct GpuDialect {
   std::string_view make_vector;          // of the lanes
   bool converts_lanes = true;            // make_vector takes lanes of wider types, too
   std::array<std::string_view, 16> lanes;
+  std::string_view any_lane{};  // lane $n of longer vectors
   std::string_view read_vector, write_vector;
   // Where nothing proves that a vector in memory is aligned to its size; empty: it need not be.
   std::string_view read_unaligned{}, write_unaligned{};
@@ -69,6 +82,9 @@ struct GpuDialect {
   // Looked up before those of all languages.
   std::span<const CRow> rows{};
   std::span<const GpuCast> casts{};
+
+  // Products of tiles; null: the language has none.
+  const GpuTensorText* tensor = nullptr;
 };
 
 inline constexpr std::array<std::string_view, 16> kLanesByIndex = {

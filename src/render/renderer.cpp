@@ -89,6 +89,8 @@ bool reads_source(UOp n, size_t i) {
     case Op::STORE: return i > 0 || !is_register(n.src(0));
     case Op::AFTER: return i == 0 && !is_register(n);
     case Op::BARRIER:
+    case Op::COMMIT:
+    case Op::WAIT:
     case Op::END:
     case Op::ENDIF:
     case Op::SINK:
@@ -179,6 +181,10 @@ void Renderer::visit(UOp n) {
     case Op::SINK: return;
     case Op::SPECIAL: return special(n);
     case Op::BARRIER: return barrier(n);
+    case Op::WMMA: return product(n);
+    case Op::FETCH:
+    case Op::COMMIT:
+    case Op::WAIT: return copy(n);
     case Op::RANGE: open_.push_back(n); return open_loop(n);
     case Op::END: {
       for (size_t left = n.src_count() - 1; left > 0; left--) {
@@ -211,6 +217,8 @@ void Renderer::visit(UOp n) {
 }
 
 void Renderer::special(UOp n) { no_text(n); }
+void Renderer::product(UOp wmma) { no_text(wmma); }
+void Renderer::copy(UOp n) { no_text(n); }
 
 std::string Renderer::text(UOp n) {
   if (n.is_const()) return constant(n);

@@ -72,6 +72,9 @@ class Renderer {
   // Only where the target has workgroups.
   virtual void special(UOp n);
   virtual void barrier(UOp) {}  // of one thread
+  // Only where the target has tensor cores.
+  virtual void product(UOp wmma);
+  virtual void copy(UOp n);  // FETCH, COMMIT, WAIT
 
   // What stands for a value where it is used.
   std::string text(UOp n);

@@ -64,7 +64,7 @@ class Ordering {
       for (UOp s : n.srcs().subspan(1)) {
         (base_of(s).is(Op::BUFFER) ? node.memories : node.variables).push_back(s);
       }
-      node.written = asts_.written(number_of(n));
+      node.written = asts_.facts(number_of(n)).written;
       kernels_.put_number(n, nodes_.size() + 1);
       nodes_.push_back(std::move(node));
     }

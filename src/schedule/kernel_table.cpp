@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "ir/arena.h"
 #include "ir/node.h"
@@ -12,17 +13,27 @@
 #include "ir/place.h"
 #include "ir/spec.h"
 #include "ir/walk.h"
+#include "schedule/skeleton.h"
 
 namespace weft {
 namespace {
 
-size_t count_written(UOp ast) {
+KernelFacts facts_of(UOp ast) {
+  KernelFacts facts;
   int64_t most = -1;
-  for (UOp n : toposort(ast)) {
+  const std::vector<UOp> order = toposort(ast);
+  for (UOp n : order) {
+    facts.reduces = facts.reduces || n.is(Op::REDUCE);
+    if (n.is(Op::VARIABLE)) facts.variables.emplace(n.name());
     if (!n.is(Op::STORE) || !n.dtype().is_void()) continue;
     most = std::max(most, place_of(n.src(0)).base.number());
   }
-  return size_t(most + 1);
+  facts.written = size_t(most + 1);
+  const Skeleton skeleton = skeleton_of(order);
+  facts.skeleton = skeleton.hash;
+  facts.scalars.reserve(skeleton.scalars.size());
+  for (UOp scalar : skeleton.scalars) facts.scalars.push_back(scalar.bits());
+  return facts;
 }
 
 }  // namespace
@@ -35,7 +46,7 @@ uint32_t KernelTable::number(UOp ast) {
   Graph kernel = own(ast);
   verify(kernel.root, Stage::kKernel, "split");
   const uint32_t number = uint32_t(kernels_.size());
-  written_.push_back(count_written(kernel.root));
+  facts_.push_back(facts_of(kernel.root));
   by_hash_.emplace(ast.hash(), number);
   kernels_.push_back(std::move(kernel));
   return number;

@@ -3,13 +3,25 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
+#include "base/hash.h"
 #include "ir/arena.h"
 #include "ir/node.h"
 
 namespace weft {
+
+// What is read off a kernel when it is made: later it lies in no cache any more.
+struct KernelFacts {
+  size_t written = 0;                         // how many of its first arguments it writes
+  bool reduces = false;                       // it has a REDUCE
+  std::unordered_set<std::string> variables;  // names of its VARIABLEs
+  Hash128 skeleton;                           // see skeleton.h
+  std::vector<uint64_t> scalars;              // the bits of the skeleton's scalars, in order
+};
 
 // Equal kernels are one. Each is a graph of its own.
 class KernelTable {
@@ -20,14 +32,14 @@ class KernelTable {
 
   size_t size() const { return kernels_.size(); }
   UOp ast(uint32_t kernel) const { return kernels_[kernel].root; }
-  // How many of its first arguments it writes.
-  size_t written(uint32_t kernel) const { return written_[kernel]; }
+  const KernelFacts& facts(uint32_t kernel) const { return facts_[kernel]; }
 
+  // The graphs; their facts stay.
   std::vector<Graph> take() { return std::move(kernels_); }
 
  private:
   std::vector<Graph> kernels_;
-  std::vector<size_t> written_;
+  std::vector<KernelFacts> facts_;
   std::unordered_multimap<uint64_t, uint32_t> by_hash_;
 };
 

@@ -19,6 +19,7 @@
 #include "ir/walk.h"
 #include "rewrite/graph_rewrite.h"
 #include "schedule/dependencies.h"
+#include "schedule/kernel_table.h"
 #include "schedule/memory_plan.h"
 #include "schedule/rangeify/pipeline.h"
 #include "schedule/rangeify/split_kernel.h"
@@ -53,30 +54,14 @@ int64_t value_of(UOp n, const ScheduleOptions& options) {
   return evaluate(n, bindings).at(0).ints().at(0);
 }
 
-// The variables without a BIND that each kernel reads.
-std::vector<std::vector<BoundVariable>> free_variables(std::span<const Graph> kernels,
-                                                       const ScheduleOptions& options) {
-  std::vector<std::vector<BoundVariable>> found(kernels.size());
-  for (size_t k = 0; k < kernels.size() && !options.variables.empty(); k++) {
-    for (UOp n : toposort(kernels[k].root)) {
-      if (!n.is(Op::VARIABLE)) continue;
-      const auto at = std::ranges::find(options.variables, n.name(), &BoundVariable::name);
-      if (at != options.variables.end()) found[k].push_back(*at);
-    }
+// The variables without a BIND that a kernel reads.
+std::vector<BoundVariable> free_variables(const KernelFacts& facts,
+                                          const ScheduleOptions& options) {
+  std::vector<BoundVariable> found;
+  for (const BoundVariable& v : options.variables) {
+    if (facts.variables.contains(v.name)) found.push_back(v);
   }
   return found;
-}
-
-// The names of the VARIABLEs that each kernel reads.
-std::vector<std::unordered_set<std::string>> variables_of(const std::vector<Graph>& kernels) {
-  std::vector<std::unordered_set<std::string>> out;
-  for (const Graph& kernel : kernels) {
-    out.emplace_back();
-    for (UOp n : toposort(kernel.root)) {
-      if (n.is(Op::VARIABLE)) out.back().emplace(n.name());
-    }
-  }
-  return out;
 }
 
 }  // namespace
@@ -129,23 +114,22 @@ Schedule make_schedule(std::vector<UOp> order, const ScheduleOptions& options) {
     if (s.buffers[b].kind == Kind::kTemp) s.buffers[b].kind = Kind::kOutput;
   }
   s.kernels = graph_of_kernels.asts.take();
-  const auto read_variables = variables_of(s.kernels);
-  const std::vector<std::vector<BoundVariable>> variables = free_variables(s.kernels, options);
   for (OrderedKernel& k : ordered.kernels) {
     KernelCall call{
         k.kernel, s.kernels[k.kernel].root, std::move(k.name), std::move(k.arguments), k.written,
         {},       std::move(k.waits_for)};
+    const KernelFacts& facts = graph_of_kernels.asts.facts(k.kernel);
     for (UOp bind : k.variables) {
       const std::string name(bind.src(0).name());
-      if (!read_variables[k.kernel].contains(name)) continue;
+      if (!facts.variables.contains(name)) continue;
       call.variables.push_back({name, value_of(bind.src(1), options)});
     }
-    const std::vector<BoundVariable>& free = variables[k.kernel];
+    const std::vector<BoundVariable> free = free_variables(facts, options);
     call.variables.insert(call.variables.end(), free.begin(), free.end());
     std::ranges::sort(call.variables, {}, &BoundVariable::name);
     s.calls.push_back(std::move(call));
   }
-  share_kernels(s);
+  share_kernels(s, graph_of_kernels.asts);
   plan_memory(s, options.dying);
   return s;
 }

@@ -15,8 +15,10 @@
 
 #include "base/hash.h"
 #include "ir/arena.h"
+#include "ir/dim.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/shape.h"
 #include "ir/walk.h"
 #include "schedule/general_schedule.h"
 #include "schedule/graph_key.h"
@@ -36,6 +38,35 @@ constexpr size_t kMostCalls = 2;  // of a general schedule, for each of one that
 constexpr size_t kMostFamilyNodes = size_t(1)
                                     << 16;  // larger graphs are worth a schedule of their own
 
+// A graph whose sizes are variables of a general schedule gets one of its own, for which loops can
+// be cut to measure, once it has come so often and reduced so many elements.
+constexpr size_t kSpecialCalls = 3;
+constexpr double kSpecialWork = double(1 << 30);
+constexpr size_t kMostSpecial = 8;    // graphs of a family
+constexpr size_t kMostWatched = 256;  // graphs of a family that are counted
+
+// Elements that reductions take in, all together.
+double reduced_elements(std::span<const UOp> order) {
+  double total = 0;
+  for (UOp n : order) {
+    if (!n.is(Op::REDUCE_AXIS)) continue;
+    double count = 1;
+    for (const Dim& d : shape_of(n.src(0))) count *= d.is_int() ? double(d.value()) : 1;
+    total += count;
+  }
+  return total;
+}
+
+struct KeyHash {
+  size_t operator()(const Hash128& h) const { return size_t(h.low); }
+};
+
+// What a general schedule has done for one graph.
+struct Use {
+  size_t calls = 0;
+  double work_of_call = 0;
+};
+
 // Graphs that differ in numbers. The second one to come makes those that differ parameters; one
 // that does not fit makes it anew, a few times.
 struct Family {
@@ -43,13 +74,28 @@ struct Family {
   std::shared_ptr<const GeneralSchedule> general;  // null at first
   size_t calls = 0;                                // of the first one's schedule
   bool is_closed = false;                          // every further graph gets its own
+  std::unordered_map<Hash128, Use, KeyHash> uses;  // of the general schedule
+  size_t special = 0;                              // graphs that got their own after all
+
+  bool is_worth_its_own(const Hash128& graph, std::span<const UOp> order) {
+    if (general->rules.variables.empty() || special == kMostSpecial) return false;
+    if (uses.size() == kMostWatched) uses.clear();
+    Use& use = uses[graph];
+    if (use.calls++ == 0) use.work_of_call = reduced_elements(order);
+    if (use.calls < kSpecialCalls || double(use.calls) * use.work_of_call < kSpecialWork) {
+      return false;
+    }
+    special++;
+    return true;
+  }
 };
 
 class Cache {
  public:
-  // A schedule for a graph whose skeleton is known; null for the first of its family, and where too
-  // much differs. `family` gets the key of a family that is new.
-  std::shared_ptr<const Schedule> find_general(std::span<const UOp> order,
+  // A schedule for a graph whose skeleton is known; null for the first of its family, where too
+  // much differs, and for a graph that does so much work that it is to have its own. `new_family`
+  // gets the key of a family that is new.
+  std::shared_ptr<const Schedule> find_general(const Hash128& graph, std::span<const UOp> order,
                                                const ScheduleOptions& options,
                                                std::optional<Hash128>& new_family) {
     const auto is_symbolic = [](UOp n) { return n.is(Op::VARIABLE); };
@@ -68,6 +114,7 @@ class Cache {
     }
     if (family.general) {
       if (std::shared_ptr<const Schedule> bound = bind_numbers(*family.general, sample)) {
+        if (family.is_worth_its_own(graph, order)) return nullptr;
         const std::lock_guard counting(mutex_);
         counts_.hits++;
         counts_.misses--;
@@ -142,9 +189,6 @@ class Cache {
   }
 
  private:
-  struct KeyHash {
-    size_t operator()(const Hash128& h) const { return size_t(h.low); }
-  };
   struct Entry {
     std::shared_ptr<const Schedule> schedule;
     size_t bytes;
@@ -173,7 +217,7 @@ std::shared_ptr<const Schedule> cached_schedule(UOp sink, const ScheduleOptions&
   const Hash128 key = schedule_key(graph_key(order), options);
   if (std::shared_ptr<const Schedule> found = cache().find(key)) return found;
   std::optional<Hash128> new_family;
-  if (auto general = cache().find_general(order, options, new_family)) return general;
+  if (auto general = cache().find_general(key, order, options, new_family)) return general;
   auto made = std::make_shared<const Schedule>(stored_schedule(std::move(order), options));
   cache().add(key, made);
   if (new_family) cache().note_calls(*new_family, made->calls.size());

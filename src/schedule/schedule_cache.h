@@ -15,7 +15,9 @@ namespace weft {
 // key on other memory), which of them die, the device and the limits. Thread-safe; the least
 // recently used ones go when there are many.
 // A graph that differs from an earlier one in its scalars alone gets a schedule that reads those
-// from memory, and so does every further one: a new learning rate is a lookup.
+// from memory, and so does every further one: a new learning rate is a lookup. One that differs in
+// sizes and offsets gets a schedule in which those are variables, until it has come a few times and
+// its reductions have done much work: then it gets one of its own.
 // What is made is put in options.store, and looked for there first.
 std::shared_ptr<const Schedule> cached_schedule(UOp sink, const ScheduleOptions& options = {});
 

@@ -19,6 +19,7 @@
 #include "ir/op.h"
 #include "ir/spec.h"
 #include "ir/walk.h"
+#include "schedule/kernel_table.h"
 #include "schedule/schedule.h"
 #include "schedule/skeleton.h"
 
@@ -32,7 +33,7 @@ constexpr uint32_t kNone = ~uint32_t{0};
 // Kernels with one skeleton, and the bits of the scalars of each.
 struct Family {
   std::vector<uint32_t> kernels;
-  std::vector<std::vector<uint64_t>> scalars;
+  std::vector<std::span<const uint64_t>> scalars;
 
   // The numbers of the scalars that are not the same in all of them.
   std::vector<size_t> differing() const {
@@ -45,18 +46,17 @@ struct Family {
   }
 };
 
-std::vector<Family> families_of(const Schedule& schedule) {
+std::vector<Family> families_of(const KernelTable& table, size_t kernels) {
   std::map<std::pair<uint64_t, uint64_t>, size_t> by_hash;
   std::vector<Family> families;
-  for (uint32_t k = 0; k < schedule.kernels.size(); k++) {
-    const Skeleton skeleton = skeleton_of(toposort(schedule.kernels[k].root));
+  for (uint32_t k = 0; k < kernels; k++) {
+    const KernelFacts& facts = table.facts(k);
     const auto [at, is_new] =
-        by_hash.try_emplace({skeleton.hash.low, skeleton.hash.high}, families.size());
+        by_hash.try_emplace({facts.skeleton.low, facts.skeleton.high}, families.size());
     if (is_new) families.emplace_back();
     Family& family = families[at->second];
     family.kernels.push_back(k);
-    family.scalars.emplace_back();
-    for (UOp scalar : skeleton.scalars) family.scalars.back().push_back(scalar.bits());
+    family.scalars.emplace_back(facts.scalars);
   }
   return families;
 }
@@ -161,11 +161,11 @@ class Sharing {
 
 }  // namespace
 
-void share_kernels(Schedule& schedule) {
+void share_kernels(Schedule& schedule, const KernelTable& table) {
   if (schedule.kernels.size() < kFewestAlike) return;
   Sharing sharing(schedule);
   bool is_any = false;
-  for (const Family& family : families_of(schedule)) {
+  for (const Family& family : families_of(table, schedule.kernels.size())) {
     if (family.kernels.size() < kFewestAlike) continue;
     sharing.share(family);
     is_any = true;

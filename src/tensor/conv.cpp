@@ -47,8 +47,8 @@ Tensor with_bias(const char* what, const Tensor& y, const std::optional<Tensor>&
 
 }  // namespace
 
-// Products of shape (n, groups, outputs of a group, ..., inputs of a group, kernel...), summed from
-// the inputs on.
+// Products of shape (n, groups, outputs of a group, inputs of a group, kernel..., ...), summed over
+// inputs and kernel: places are last, as they are in the gradient by the windows.
 Tensor Tensor::conv2d(const Tensor& weight, const std::optional<Tensor>& bias,
                       const ConvOptions& options) const {
   check_ranks("conv2d", *this, weight);
@@ -69,17 +69,22 @@ Tensor Tensor::conv2d(const Tensor& weight, const std::optional<Tensor>& bias,
                     .after = padding[i].second});
   }
   count_windows("conv2d", axes, false);
-  // (n, inputs, outputs..., kernel...) to (n, groups, 1, outputs..., inputs of a group, kernel...)
-  Tensor x = windows_of(*this, axes, kNothing).unflatten(1, {groups, inputs});
-  x = x.movedim({2}, {2 + int64_t(count)}).unsqueeze(2);
+  // (n, inputs, places..., kernel...) to (n, groups, 1, inputs of a group, kernel..., places...)
+  Tensor x = windows_of(*this, axes, kNothing).unflatten(1, {groups, inputs}).unsqueeze(2);
+  std::vector<int64_t> places, last;
+  for (int64_t i = 0; i < int64_t(count); i++) {
+    places.push_back(4 + i);
+    last.push_back(i - int64_t(count));
+  }
+  x = x.movedim(places, last);
   Sizes split{groups, outputs / groups}, result{view_.shape[0], outputs};
+  for (size_t i = 1; i < weight.view().rank(); i++) split.push_back(weight.shape()[i]);
   for (const WindowAxis& axis : axes) {
     split.push_back(1);
     result.push_back(axis.outputs);
   }
-  for (size_t i = 1; i < weight.view().rank(); i++) split.push_back(weight.shape()[i]);
   std::vector<int64_t> over;
-  for (int64_t i = -1 - int64_t(count); i < 0; i++) over.push_back(i);
+  for (int64_t i = 0; i <= int64_t(count); i++) over.push_back(3 + i);
   const Tensor y =
       sum_of_products("conv2d", x, weight.reshape(split), over, options.dtype).reshape(result);
   return with_bias("conv2d", y, bias);

@@ -27,21 +27,30 @@ Ref<Value> move(Op op, Ref<Value> x, Ints shape, Ints numbers = {}) {
   return moved(std::move(x), std::span(&step, 1));
 }
 
-// Zeros behind the last axis, up to `size`; or only as many elements of it.
-Ref<Value> resize_last(Ref<Value> x, int64_t size) {
+// Zeros around the last axis.
+Ref<Value> pad_last(Ref<Value> x, int64_t before, int64_t after) {
   Sizes shape(x->shape());
   const size_t last = shape.size() - 1;
-  const int64_t before = x->shape()[last];
-  if (size == before) return x;
-  shape[last] = size;
-  Sizes firsts(shape.size()), seconds(shape.size());
-  if (size > before) {
-    seconds[last] = size - before;
-  } else {
-    seconds = shape;
-  }
-  firsts.append(seconds);
-  return move(size > before ? Op::PAD : Op::SHRINK, std::move(x), shape, firsts);
+  if (before == 0 && after == 0) return x;
+  shape[last] = x->shape()[last] + before + after;
+  Sizes numbers(shape.size()), ends(shape.size());
+  numbers[last] = before;
+  ends[last] = after;
+  numbers.append(ends);
+  return move(Op::PAD, std::move(x), shape, numbers);
+}
+
+// The elements of the last axis from `begin` to `end`.
+Ref<Value> shrink_last(Ref<Value> x, int64_t begin, int64_t end) {
+  Sizes shape(x->shape());
+  const size_t last = shape.size() - 1;
+  if (begin == 0 && end == x->shape()[last]) return x;
+  Sizes numbers(shape.size()), ends(shape);
+  numbers[last] = begin;
+  ends[last] = end;
+  shape[last] = end - begin;
+  numbers.append(ends);
+  return move(Op::SHRINK, std::move(x), shape, numbers);
 }
 
 Ref<Value> sum_axis(Ref<Value> x, size_t axis) {
@@ -108,9 +117,15 @@ class Laid {
     view_.strides[axis] = -view_.strides[axis];
   }
 
+  // Two axes that overlap, the longer one first.
+  std::array<size_t, 2> overlapping_axes() const {
+    const auto [a, b] = finest_axes();
+    return view_.shape[a] < view_.shape[b] ? std::array{b, a} : std::array{a, b};
+  }
+
   // The axis with the smallest stride, and the next larger that its elements reach past; where
   // there is none, the two with the smallest strides that are not one after the other.
-  std::array<size_t, 2> overlapping_axes() const {
+  std::array<size_t, 2> finest_axes() const {
     Sizes order;
     for (size_t i = 0; i < view_.rank(); i++) order.push_back(int64_t(i));
     std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
@@ -129,32 +144,36 @@ class Laid {
     return {size_t(order[0]), size_t(order[1])};
   }
 
-  // Two axes become one: element t of it is the sum over a * i + b * j == t. With b as rows, each
+  // Two axes become one: element t of it is the sum over a * i + b * j == t. With j as rows, each
   // row is put b further to the right than the one above it:
-  //   rows of length n + b, read as rows of length n.
+  //   rows of length n, read as rows of length n - b, from the end of the zeros before the first
+  //   on. There are so many zeros around each row that what is read lies in it.
   void merge(std::array<size_t, 2> axes) {
-    const auto [fine, coarse] = axes;
-    const int64_t step = std::gcd(view_.strides[fine], view_.strides[coarse]);
-    const int64_t a = view_.strides[fine] / step, b = view_.strides[coarse] / step;
-    const int64_t columns = view_.shape[fine], rows = view_.shape[coarse];
+    const auto [of_columns, of_rows] = axes;
+    const int64_t step = std::gcd(view_.strides[of_columns], view_.strides[of_rows]);
+    const int64_t a = view_.strides[of_columns] / step, b = view_.strides[of_rows] / step;
+    const int64_t columns = view_.shape[of_columns], rows = view_.shape[of_rows];
     const int64_t size = (columns - 1) * a + (rows - 1) * b + 1;
-    to_the_end(coarse, fine);
+    to_the_end(of_rows, of_columns);
     Sizes shape(x_->shape());
     const size_t last = shape.size() - 1;
     if (a > 1) {  // zeros between the columns
       shape.push_back(1);
-      x_ = resize_last(reshaped(std::move(x_), shape), a);
+      x_ = pad_last(reshaped(std::move(x_), shape), 0, a - 1);
       shape.pop_back();
       shape[last] = columns * a;
-      x_ = reshaped(std::move(x_), shape);
+      x_ = shrink_last(reshaped(std::move(x_), shape), 0, columns * a - (a - 1));
     }
-    x_ = resize_last(std::move(x_), size + b);
+    const int64_t zeros = (rows - 1) * b, length = size + zeros;
+    x_ = pad_last(std::move(x_), zeros, zeros);
     shape.pop_back();
-    shape[last - 1] = rows * (size + b);
-    x_ = resize_last(reshaped(std::move(x_), shape), rows * size);
+    shape[last - 1] = rows * length;
+    x_ = reshaped(std::move(x_), shape);
+    x_ = shrink_last(std::move(x_), zeros, zeros + rows * (length - b));
     shape[last - 1] = rows;
-    shape.push_back(size);
-    x_ = sum_axis(reshaped(std::move(x_), shape), last - 1);
+    shape.push_back(length - b);
+    x_ = shrink_last(reshaped(std::move(x_), shape), 0, size);
+    x_ = sum_axis(std::move(x_), last - 1);
     view_.shape.pop_back();
     view_.strides.pop_back();
     view_.shape.back() = size;

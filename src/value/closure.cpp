@@ -12,6 +12,7 @@
 
 #include "base/ref.h"
 #include "ir/op.h"
+#include "value/storage.h"
 #include "value/value.h"
 #include "value/view.h"
 #include "weft/view.h"
@@ -25,7 +26,7 @@ Closure::Closure(std::span<Value* const> roots) {
     unmark();
     throw;
   }
-  for (Value* root : roots) node(*root).roots++;
+  for (Value* root : roots) nodes_[index_of(*root)].roots++;
 }
 
 Closure::~Closure() { unmark(); }
@@ -38,45 +39,61 @@ namespace {
 
 constexpr uint32_t kOpened = UINT32_MAX;
 
+constexpr size_t kAhead = 8;  // Values that are on their way from memory while one is looked at
+
 // Values whose sources are being visited; `next` of them have been.
 struct Opened {
   Value* value;
+  std::span<const Ref<Value>> sources;
   size_t next;
 };
 
 }  // namespace
 
-std::span<const Ref<Value>> Closure::sources_of(const Value& value) {
-  if (value.is_staged()) return {};
-  return value.sources();
-}
-
 void Closure::visit(Value* root) {
   if (root->mark_ != 0) return;
   std::vector<Opened> stack;
   const auto open = [&](Value* value) {
-    stack.push_back({value, 0});
+    const std::span<const Ref<Value>> sources =
+        value->is_staged() ? std::span<const Ref<Value>>() : value->sources();
+    for (size_t i = 1; i < sources.size(); i++) __builtin_prefetch(sources[i].get());
+    stack.push_back({value, sources, 0});
     value->mark_ = kOpened;
   };
   try {
     open(root);
     while (!stack.empty()) {
-      auto& [value, next] = stack.back();
-      if (next < sources_of(*value).size()) {
-        Value* source = sources_of(*value)[next++].get();
+      Opened& top = stack.back();
+      if (top.next < top.sources.size()) {
+        Value* source = top.sources[top.next++].get();
         if (source->mark_ == 0) open(source);
         continue;
       }
-      nodes_.push_back({.value = value, .is_filled = value->is_filled()});
-      for (const Ref<Value>& source : sources_of(*value)) node(*source).edges++;
-      if (value->is_staged() && !value->is_filled()) copies_.push_back(value);
-      value->mark_ = uint32_t(nodes_.size());
+      close(top.value, top.sources);
       stack.pop_back();
     }
   } catch (...) {
     for (const Opened& opened : stack) opened.value->mark_ = 0;
     throw;
   }
+}
+
+// All sources have their places.
+void Closure::close(Value* value, std::span<const Ref<Value>> sources) {
+  Node n{.value = value, .op = value->op(), .is_filled = value->is_filled()};
+  for (const Ref<Value>& source : sources) {
+    const uint32_t place = index_of(*source);
+    n.places[n.source_count++] = place;
+    nodes_[place].edges++;
+  }
+  if (value->is_staged() && !n.is_filled) copies_.push_back(value);
+  if (value->pending_of_ != nullptr) pending_.push_back(value);
+  nodes_.push_back(n);
+  value->mark_ = uint32_t(nodes_.size());
+}
+
+void Closure::drop_pending() {
+  for (Value* version : pending_) Storage::drop_pending(*version);
 }
 
 void Closure::decide() {
@@ -88,59 +105,61 @@ void Closure::decide() {
     if (n.is_taped) keep_for_gradients(n);
     if (!n.is_kept) continue;
     if (!n.is_stored()) {
-      for (const Ref<Value>& source : sources_of(*n.value)) node(*source).is_kept = true;
+      for (const uint32_t source : n.sources()) nodes_[source].is_kept = true;
     } else if (may_be_read_through(n)) {
-      node(*n.value->sources()[1]).is_kept = true;
+      nodes_[n.places[1]].is_kept = true;
     }
   }
 }
 
 // What the tape goes on to hold when this is in memory, or nobody owns it any more.
 void Closure::keep_for_gradients(const Node& n) {
-  const auto sources = sources_of(*n.value);
-  for (size_t i = 0; i < sources.size(); i++) {
-    Node& source = node(*sources[i]);
+  for (size_t i = 0; i < n.source_count; i++) {
+    Node& source = nodes_[n.places[i]];
     source.is_kept |= n.value->keeps_data_of(i);
-    source.is_taped |= sources[i]->is_tracked();
+    source.is_taped |= source.value->is_tracked();
   }
 }
 
 // A kept AFTER that may be in the pending stores of a Storage which has gone on since: a read there
 // finds the value that was written until this schedule has run. Only one Storage surely is none.
 bool Closure::may_be_read_through(const Node& n) {
+  if (!n.is(Op::AFTER)) return false;
   const uint32_t outside = n.value->owners() - n.edges - n.roots;
-  return n.value->is(Op::AFTER) && (outside > 1 || n.value->storages() == 0);
+  return outside > 1 || n.value->storages() == 0;
 }
 
 void Closure::find_candidates() {
-  for (Node& n : nodes_) {
-    Value& v = *n.value;
+  for (size_t i = 0; i < nodes_.size(); i++) {
+    if (i + kAhead < nodes_.size()) __builtin_prefetch(nodes_[i + kAhead].value);
+    Node& n = nodes_[i];
+    const Value& v = *n.value;
     n.is_kept = v.owners() > n.edges;
     n.is_taped = v.is_tracked() && (v.owners() > n.edges + n.roots || v.is_step());
     if (n.is_filled) continue;
-    n.is_free = v.is(Op::CONST) || v.is(Op::IOTA) || v.is(Op::BUFFER) || v.is_staged();
-    n.reduces = v.is(Op::REDUCE_AXIS);
-    for (const Ref<Value>& source : sources_of(v)) {
-      const Node& s = node(*source);
-      if (is_movement(v.op())) n.is_free = s.is_free;
+    n.is_free = n.is(Op::CONST) || n.is(Op::IOTA) || n.is(Op::BUFFER) || v.is_staged();
+    n.reduces = n.is(Op::REDUCE_AXIS);
+    for (const uint32_t source : n.sources()) {
+      const Node& s = nodes_[source];
+      if (is_movement(n.op)) n.is_free = s.is_free;
       if (!s.is_candidate) n.reduces |= s.reduces;
     }
-    if (v.is_guard()) node(*v.sources()[1]).is_candidate = true;  // somebody looks at it
+    if (v.is_guard()) nodes_[n.places[1]].is_candidate = true;  // somebody looks at it
     n.is_candidate = n.is_candidate || n.roots > 0 || (v.storages() > 0 && !n.is_free) ||
                      (n.is_kept && n.reduces);
   }
 }
 
 void Closure::need_sources(uint32_t index) {
-  Value& v = *nodes_[index].value;
-  if (!v.is(Op::AFTER) || nodes_[index].is_filled) {
-    for (const Ref<Value>& source : sources_of(v)) node(*source).is_needed = true;
+  const Node& n = nodes_[index];
+  if (!n.is(Op::AFTER) || n.is_filled) {
+    for (const uint32_t source : n.sources()) nodes_[source].is_needed = true;
     return;
   }
-  Chain chain = chain_of(v);
+  Chain chain = chain_of(index);
   for (const uint32_t write : chain.writes) {
-    for (const Ref<Value>& source : nodes_[write].value->sources().subspan(1)) {
-      node(*source).is_needed = true;
+    for (const uint32_t source : nodes_[write].sources().subspan(1)) {
+      nodes_[source].is_needed = true;
     }
   }
   if (!chain.hides_base) nodes_[chain.base].is_needed = true;
@@ -148,17 +167,17 @@ void Closure::need_sources(uint32_t index) {
   nodes_[index].chain = uint32_t(chains_.size());
 }
 
-Closure::Chain Closure::chain_of(const Value& top) {
-  Chain chain{.base = 0, .writes = {index_of(top)}, .hides_base = false};
-  const Value* old = top.sources()[0].get();
-  while (old->is(Op::AFTER)) {
-    const Node& n = node(*old);
+Closure::Chain Closure::chain_of(uint32_t top) {
+  Chain chain{.base = 0, .writes = {top}, .hides_base = false};
+  uint32_t old = nodes_[top].places[0];
+  while (nodes_[old].is(Op::AFTER)) {
+    const Node& n = nodes_[old];
     if (n.is_filled || n.is_candidate || n.edges > 1) break;
-    chain.writes.push_back(index_of(*old));
-    old = old->sources()[0].get();
+    chain.writes.push_back(old);
+    old = n.places[0];
   }
-  chain.base = index_of(*old);
-  drop_covered(chain, top.numel());
+  chain.base = old;
+  drop_covered(chain, nodes_[top].value->numel());
   std::reverse(chain.writes.begin(), chain.writes.end());
   return chain;
 }

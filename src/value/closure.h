@@ -2,23 +2,30 @@
 // is to be stored, what must survive, and which chains of writes are one.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "base/ref.h"
+#include "ir/op.h"
 #include "value/value.h"
 
 namespace weft {
 
 class Closure {
  public:
+  // What decisions read of a Value is copied: in a large graph each look at a Value is one at
+  // memory that no cache has.
   struct Node {
     Value* value;
     uint32_t edges = 0;  // sources of Values of the closure that name it
     uint32_t roots = 0;  // how often it is a root
     uint32_t chain = 0;  // of a needed AFTER: 1 + its place in chains()
+    std::array<uint32_t, Value::kMostSources> places{};  // of its sources, in nodes()
+    uint8_t source_count = 0;  // none of what is in memory, or is memory here
+    Op op{};
     bool is_filled = false;
     bool is_free = false;       // made of constants alone: nothing is gained by storing it
     bool reduces = false;       // a REDUCE_AXIS lies beneath it, under nothing that is stored
@@ -26,7 +33,9 @@ class Closure {
     bool is_needed = false;     // must be computed
     bool is_kept = false;       // is read after this schedule: its memory must not change
     bool is_taped = false;      // a gradient may come by after this schedule
+    bool is(Op o) const { return op == o; }
     bool is_stored() const { return is_candidate && is_needed; }
+    std::span<const uint32_t> sources() const { return {places.data(), source_count}; }
   };
 
   // A needed AFTER with the writes beneath it that nothing else reads:
@@ -53,25 +62,26 @@ class Closure {
   uint32_t index_of(const Value& value) const { return value.mark_ - 1; }
   const Node& node_of(const Value& value) const { return nodes_[index_of(value)]; }
 
-  // Decides everything above but edges; the pending stores of all Storages whose version is in the
-  // closure have been dropped (they count as owners).
+  // Forgets the pending stores of all Storages whose version is in the closure.
+  void drop_pending();
+  // Decides everything above but edges; pending stores have been dropped (they count as owners).
   void decide();
 
  private:
-  Node& node(const Value& value) { return nodes_[index_of(value)]; }
   void visit(Value* root);
+  void close(Value* value, std::span<const Ref<Value>> sources);
   void unmark() noexcept;
-  static std::span<const Ref<Value>> sources_of(const Value& value);
   static bool may_be_read_through(const Node& n);
   void keep_for_gradients(const Node& n);
   void find_candidates();
   void need_sources(uint32_t index);
-  Chain chain_of(const Value& top);
+  Chain chain_of(uint32_t top);
   void drop_covered(Chain& chain, int64_t numel);
 
   std::vector<Node> nodes_;
   std::vector<Chain> chains_;
   std::vector<Value*> copies_;
+  std::vector<Value*> pending_;  // pending stores of a Storage end there
 };
 
 }  // namespace weft

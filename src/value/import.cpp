@@ -33,6 +33,7 @@ namespace {
 
 // Of the graph and of what a scheduler makes beside it.
 constexpr size_t kNodesPerValue = 3;
+constexpr size_t kAhead = 8;  // Values that are on their way from memory while one is imported
 
 class Importer {
  public:
@@ -45,8 +46,10 @@ class Importer {
   }
 
   Imported run() {
+    const std::span<const Closure::Node> nodes = closure_.nodes();
     for (uint32_t i = 0; i < made_.size(); i++) {
-      if (closure_.nodes()[i].is_needed) import(i);
+      if (i + kAhead < made_.size()) prefetch(*nodes[i + kAhead].value);
+      if (nodes[i].is_needed) import(i);
     }
     result_.sink = sink(*arena_, outputs_);
     for (const UOp buffer : dying_) result_.dying.push_back(buffer.number());
@@ -61,6 +64,11 @@ class Importer {
     UOp memory;  // of an AFTER, or of what is in memory: what a write stands AFTER
   };
 
+  static void prefetch(const Value& value) {
+    __builtin_prefetch(&value);
+    __builtin_prefetch(&value + 1);  // its shape and numbers
+  }
+
   void import(uint32_t i) {
     const Closure::Node& n = closure_.nodes()[i];
     if (is_memory(n)) {
@@ -72,7 +80,7 @@ class Importer {
       made.memory = import_chain(closure_.chains()[n.chain - 1], *n.value);
       made.shaped = reshaped(made.memory, *n.value);
     } else {
-      made.shaped = import_op(*n.value);
+      made.shaped = import_op(n);
     }
     if (!n.is_stored()) return;
     if (n.chain == 0) {
@@ -88,7 +96,7 @@ class Importer {
   // ---- memory
 
   static bool is_memory(const Closure::Node& n) {
-    return n.is_filled || n.value->is(Op::BUFFER) || n.value->is_staged();
+    return n.is_filled || n.is(Op::BUFFER) || n.value->is_staged();
   }
 
   void import_memory(uint32_t i) {
@@ -120,9 +128,9 @@ class Importer {
     const UOp shaped = reshaped(base, top);
     std::vector<UOp> srcs{base};
     for (const uint32_t write : chain.writes) {
-      const Value& after = *closure_.nodes()[write].value;
+      const Closure::Node& after = closure_.nodes()[write];
       UOp target = shaped;
-      for (const Movement& step : factor(after.written(), top.shape())) {
+      for (const Movement& step : factor(after.value->written(), top.shape())) {
         target = move(target, step.op, step.shape, step.numbers);
       }
       srcs.push_back(import_store(after, target));
@@ -130,11 +138,12 @@ class Importer {
     return arena_->make(Op::AFTER, base.dtype(), srcs);
   }
 
-  UOp import_store(const Value& after, UOp target) {
-    const std::optional<Value::Scatter> how = after.scatter();
+  UOp import_store(const Closure::Node& after, UOp target) {
+    const std::optional<Value::Scatter> how = after.value->scatter();
     UOp value = source(after, 1);
-    if (how && after.sources().size() > 2) {
-      const Named named = named_by(after.written().shape, how->first, how->past, source(after, 2));
+    if (how && after.source_count > 2) {
+      const Named named =
+          named_by(after.value->written().shape, how->first, how->past, source(after, 2));
       target = index(move(target, Op::RESHAPE, named.from, {}), named.indices);
       if (!shape_of(value).empty()) value = move(value, Op::RESHAPE, named.to, {});
     }
@@ -177,10 +186,11 @@ class Importer {
     return named;
   }
 
-  UOp import_gather(const Value& v) {
-    const UOp x = source(v, 0);
+  UOp import_gather(const Closure::Node& n) {
+    const Value& v = *n.value;
+    const UOp x = source(n, 0);
     const Sizes shape(v.sources()[0]->shape());
-    const Named named = named_by(shape, v.numbers()[0], v.numbers()[1], source(v, 1));
+    const Named named = named_by(shape, v.numbers()[0], v.numbers()[1], source(n, 1));
     return move(index(move(x, Op::RESHAPE, named.from, {}), named.indices), Op::RESHAPE, v.shape(),
                 {});
   }
@@ -208,21 +218,20 @@ class Importer {
 
   // ---- operations
 
-  UOp source(const Value& value, size_t i) const {
-    return made_[closure_.index_of(*value.sources()[i])].shaped;
-  }
+  UOp source(const Closure::Node& n, size_t i) const { return made_[n.places[i]].shaped; }
 
-  UOp import_op(const Value& v) {
+  UOp import_op(const Closure::Node& n) {
+    const Value& v = *n.value;
     if (v.is(Op::CONST)) {
       return constant_bits(*arena_, v.dtype(), uint64_t(v.numbers()[0]));
     }
-    if (v.is(Op::INDEX)) return import_gather(v);
-    if (v.is(Op::DETACH)) return make(Op::DETACH, source(v, 0));  // a check stands beside it
+    if (v.is(Op::INDEX)) return import_gather(n);
+    if (v.is(Op::DETACH)) return make(Op::DETACH, source(n, 0));  // a check stands beside it
     if (v.is(Op::IOTA)) return iota(*arena_, v.dtype(), v.shape()[0]);
-    if (is_movement(v.op())) return move(source(v, 0), v.op(), v.shape(), v.numbers());
+    if (is_movement(v.op())) return move(source(n, 0), v.op(), v.shape(), v.numbers());
     std::array<UOp, Value::kMostSources> srcs;
-    const size_t count = v.sources().size();
-    for (size_t i = 0; i < count; i++) srcs[i] = source(v, i);
+    const size_t count = n.source_count;
+    for (size_t i = 0; i < count; i++) srcs[i] = source(n, i);
     const Arg arg = v.is(Op::REDUCE_AXIS) ? Arg::op_ints(v.numbers()) : Arg{};
     return arena_->make(v.op(), v.dtype(), std::span(srcs.data(), count), arg);
   }

@@ -3,10 +3,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "base/ref.h"
 #include "ir/op.h"
@@ -35,6 +37,22 @@ namespace {
 std::unordered_map<int64_t, Storage*>& leaves() {
   static auto* const kLeaves = new std::unordered_map<int64_t, Storage*>;
   return *kLeaves;
+}
+
+// Storages that were written to and not realised since, the longest first; under the lock of the
+// graph.
+struct Waiting {
+  struct Entry {
+    Storage* storage;
+    uint64_t since;  // which realise was the last one then
+  };
+  std::map<uint64_t, Entry> by_place;
+  uint64_t last_place = 0;
+  uint64_t realises = 0;
+};
+Waiting& waiting() {
+  static auto* const kWaiting = new Waiting;
+  return *kWaiting;
 }
 
 // A version of one Storage alone: gradients by a copy are not those by the original, and none pass
@@ -78,10 +96,11 @@ Storage::Storage(Ref<Value> version, int64_t origin)
 
 Storage::~Storage() {
   if (is_foreign_) forget_foreign(*this);
-  if (was_pending_ || leaf_) {
+  if (was_pending_ || leaf_ || place_ != 0) {
     const std::lock_guard lock(graph_mutex());
     if (version_->pending_of_ == this) version_->pending_of_ = nullptr;
     if (leaf_) leaves().erase(leaf_->number);
+    if (place_ != 0) waiting().by_place.erase(place_);
   }
   version_->remove_storage();
 }
@@ -160,6 +179,7 @@ void Storage::write(const View& view, Ref<Value> value) {
     old = value->shape().empty() ? broadcast(std::move(value), shape)
                                  : moved(value, factor_inverse(view, shape));
     old = as_version(std::move(old));
+    begin_to_wait();
     set_version(old);
     dropped = std::move(pending_);
     return;
@@ -195,6 +215,7 @@ void Storage::tie(Ref<Value> value) {
 
 void Storage::add_write(const Sizes& numbers, Ref<Value>& value, Ref<Value> index,
                         std::unique_ptr<PendingStores>& dropped) {
+  begin_to_wait();
   if (!pending_ || version_->is_filled()) {
     dropped = std::move(pending_);
     pending_ = std::make_unique<PendingStores>(version_);
@@ -218,6 +239,33 @@ void Storage::set_version(Ref<Value>& version) {
   version->add_storage();
   if (version_->pending_of_ == this) version_->pending_of_ = nullptr;
   std::swap(version_, version);
+}
+
+void Storage::begin_to_wait() {
+  if (place_ != 0 && !version_->is_filled()) return;
+  Waiting& all = waiting();
+  if (place_ != 0) all.by_place.erase(place_);
+  place_ = ++all.last_place;
+  all.by_place.emplace_hint(all.by_place.end(), place_, Waiting::Entry{this, all.realises});
+}
+
+std::vector<Ref<Storage>> Storage::take_waiting(uint64_t most) {
+  std::vector<Ref<Storage>> taken;
+  const std::lock_guard lock(graph_mutex());
+  Waiting& all = waiting();
+  all.realises++;
+  while (!all.by_place.empty()) {
+    const auto first = all.by_place.begin();
+    Storage& storage = *first->second.storage;
+    if (all.realises - first->second.since <= most) break;
+    if (!storage.version_->is_filled()) {
+      taken.reserve(taken.size() + 1);
+      if (storage.try_retain()) taken.push_back(Ref<Storage>::adopt(&storage));
+    }
+    storage.place_ = 0;
+    all.by_place.erase(first);
+  }
+  return taken;
 }
 
 // -------------------------------------------------------------------------------------- gradients

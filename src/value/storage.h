@@ -82,6 +82,9 @@ class Storage {
 
   // For realise, which holds the lock: forgets the pending stores that end at `version`.
   static void drop_pending(Value& version);
+  // For realise: counts one more of them, and gives the Storages with writes that have waited for
+  // more than `most`. Takes the lock.
+  static std::vector<Ref<Storage>> take_waiting(uint64_t most);
 
  private:
   friend void retain(Storage* storage) noexcept;
@@ -99,6 +102,8 @@ class Storage {
   // The version, as a leaf where it is one.
   Ref<Value> version_on_tape() const;
   void set_version(Ref<Value>& version);
+  // A write is made: it waits from now on, unless one before it does already.
+  void begin_to_wait();
   void tie(Ref<Value> value);
   // The lock is held. What is replaced is left in `value`.
   void add_write(const Sizes& numbers, Ref<Value>& value, Ref<Value> index,
@@ -116,6 +121,7 @@ class Storage {
   Ref<Value> version_;
   std::unique_ptr<PendingStores> pending_;  // ends at version_
   std::unique_ptr<Leaf> leaf_;
+  uint64_t place_ = 0;  // among those that wait; 0: it does not
 };
 
 void retain(Storage* storage) noexcept;

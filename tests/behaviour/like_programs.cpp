@@ -107,6 +107,34 @@ TEST_F(LikePrograms, ASequenceThatGrowsHasMemoryOfItsOwnSize) {
   EXPECT_EQ(notess(), 2u);
 }
 
+// Only asked for: nothing is run.
+TEST_F(LikePrograms, ASizeThatDoesMuchWorkGetsAScheduleOfItsOwn) {
+  const auto product = [&](int64_t n) {
+    const UOp a = buffer(arena_, dtypes::float32, n * n, "REF", 1);
+    const UOp b = buffer(arena_, dtypes::float32, n * n, "REF", 2);
+    const UOp rows = expand(reshape(a, Sizes{n, n, 1}), Sizes{n, n, n});
+    const UOp columns = expand(reshape(b, Sizes{1, n, n}), Sizes{n, n, n});
+    return stored(reduce_axis(Op::ADD, rows * columns, Axes{1}));
+  };
+  const auto variables = [](const Schedule& s) {
+    size_t count = 0;
+    for (const KernelCall& call : s.calls) count += call.variables.size();
+    return count;
+  };
+  EXPECT_EQ(variables(*cached_schedule(product(512))), 0u);
+  for (const int64_t n : {513, 640, 768}) {  // often, and much
+    EXPECT_GT(variables(*cached_schedule(product(n))), 0u);
+    for (int i = 0; i < 16; i++) cached_schedule(product(n));
+    EXPECT_EQ(variables(*cached_schedule(product(n))), 0u);
+  }
+  for (int i = 0; i < 100; i++) {  // often, but little
+    EXPECT_GT(variables(*cached_schedule(product(16))), 0u);
+  }
+  for (int64_t n = 400; n < 500; n++) {  // much, but each once
+    EXPECT_GT(variables(*cached_schedule(product(n))), 0u);
+  }
+}
+
 TEST_F(LikePrograms, ASizePastThoseThatWereExpectedIsScheduledAnew) {
   const auto total = [&](int64_t n) { return stored(reduce_axis(Op::MAX, memory(n, 1), Axes{0})); };
   run(total(10));

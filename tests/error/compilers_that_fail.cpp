@@ -117,5 +117,26 @@ TEST_F(CompilersThatFail, on_bad_ir_and_then_compile_good_ir) {
   test::expect_doubles(compile_llvm(test::kDoubleInLlvm, "twice"));
 }
 
+// LLVM's way to say so is to end the process.
+TEST_F(CompilersThatFail, by_giving_up_and_then_compile_good_ir) {
+  if (!has_llvm()) GTEST_SKIP() << "no LLVM";
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "what LLVM was at is lost, which is a leak";
+#endif
+  constexpr const char* text =
+      "declare i64 @llvm.read_register.i64(metadata)\n"
+      "define i64 @f() {\n"
+      "  %r = call i64 @llvm.read_register.i64(metadata !0)\n"
+      "  ret i64 %r\n"
+      "}\n"
+      "!0 = !{!\"nonsense\"}\n";
+  for (int i = 0; i < 3; i++) {
+    const std::string message = test::thrown<CompileError>([] { compile_llvm(text, "e_5"); });
+    EXPECT_NE(message.find("e_5"), std::string::npos) << message;
+    EXPECT_NE(message.find("gave up"), std::string::npos) << message;
+    test::expect_doubles(compile_llvm(test::kDoubleInLlvm, "twice"));
+  }
+}
+
 }  // namespace
 }  // namespace weft

@@ -43,7 +43,7 @@ inline OptList random_opts(UOp ast, Choices& choices, Reductions reductions,
   UOp at = mark_parallel_loops(gate_loads(ast));
   int64_t copies = 1, threads = 1, local_loops = 0;
   for (size_t tries = choices.below(8); tries > 0; tries--) {
-    const auto kind = OptKind(choices.below(limits.threads > 0 ? 11 : 8));
+    const auto kind = OptKind(choices.below(limits.threads > 0 ? 12 : 9));
     if (kind == OptKind::kThread && limits.threads > 0) continue;
     const auto axis = int64_t(choices.below(6));
     const Opt opt{

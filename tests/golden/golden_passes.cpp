@@ -18,6 +18,7 @@
 #include "codegen/expand.h"
 #include "codegen/gate_loads.h"
 #include "codegen/gpudims.h"
+#include "codegen/idle_loops.h"
 #include "codegen/index_width.h"
 #include "codegen/insert_barriers.h"
 #include "codegen/linearize.h"
@@ -26,6 +27,7 @@
 #include "codegen/target.h"
 #include "codegen/vectorize.h"
 #include "codegen/widen_loads.h"
+#include "codegen/widen_stores.h"
 #include "ir/arena.h"
 #include "ir/parse.h"
 #include "ir/print.h"
@@ -138,6 +140,10 @@ const std::map<std::string, PassFunction>& passes() {
        [](UOp n) {
          return print(checked(widen_loads(vectorize(simplify(expand(n))), target()), kernel));
        }},
+      {"widen_stores",
+       [](UOp n) {
+         return print(checked(widen_stores(vectorize(simplify(expand(n))), target()), kernel));
+       }},
       {"split_reductions", [](UOp n) { return print(split_reductions(n, 2)); }},
       {"gpudims",
        [](UOp n) {
@@ -153,6 +159,7 @@ const std::map<std::string, PassFunction>& passes() {
        [](UOp n) { return print(checked(insert_barriers(n, group_target()), Stage::kProgram)); }},
       {"index_width", [](UOp n) { return print(checked(index_width(n), kernel)); }},
       {"decompose", [](UOp n) { return print(checked(decompose(n, target()), kernel)); }},
+      {"idle_loops", [](UOp n) { return print(checked(settle_idle_loops(n), kernel)); }},
       {"linearize", [](UOp n) { return print(checked(linearize(n), Stage::kProgram)); }},
       {"render_c", [](UOp n) { return render_c(n, "kernel"); }},
       {"render_llvm", [](UOp n) { return render_llvm(n, "kernel"); }},

@@ -203,6 +203,19 @@ def test_torch() -> None:
     assert torch.from_dlpack(t * 2).tolist() == [18, 2, 4, 6]
 
 
+def test_the_memory_goes_with_the_array() -> None:
+    before = weft.counters.live_bytes
+    t = Tensor.zeros(1000).realize()
+    a = t.numpy()
+    t[0] = 1
+    t.realize()
+    assert weft.counters.live_bytes - before >= 8000 and a[0] == 0  # the old content, and the new
+    del t
+    assert weft.counters.live_bytes - before >= 4000 and a.sum() == 0
+    del a
+    assert weft.counters.live_bytes == before
+
+
 def test_memory_is_let_go_while_the_interpreter_has_no_room_for_calls() -> None:
     # In a call that the interpreter was asked to make, it makes no others: they add up to as many as it takes.
     program = """

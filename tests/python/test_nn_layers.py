@@ -252,3 +252,18 @@ def test_steps_compute_running_values() -> None:
         optimizer.step()
         assert layer.running_mean.is_realized() and layer.num_batches_tracked.is_realized()
     assert layer.num_batches_tracked.item() == 3
+
+
+def test_running_values_that_nobody_reads_do_not_grow() -> None:
+    layer = nn.BatchNorm(2)
+    Tensor.training = True
+    x = Tensor.arange(8, dtype="float32").reshape(4, 2).realize()
+    held: list[tuple[int, int]] = []
+    for _ in range(1000):
+        layer(x).realize()
+        held.append((weft.counters.live_values, weft.counters.live_bytes))
+    for counts in zip(*held, strict=True):
+        assert max(counts[500:]) <= max(counts[:100])
+    assert layer.num_batches_tracked.item() == 1000
+    np.testing.assert_allclose(layer.running_mean.numpy(), [3, 4], rtol=1e-5)
+    np.testing.assert_allclose(layer.running_var.numpy(), [20 / 3, 20 / 3], rtol=1e-5)

@@ -34,10 +34,10 @@ std::string parse_error(std::string_view text) {
 TEST(OptText, RoundTrip) {
   const OptList all{{OptKind::kTile, 0, 32},  {OptKind::kUpcast, 1, 4}, {OptKind::kVector, 2, 16},
                     {OptKind::kUnroll, 3, 2}, {OptKind::kGroup, 3, 8},  {OptKind::kThread, 0, 0},
-                    {OptKind::kStage, 1, 0},  {OptKind::kPad, 2, 16}};
+                    {OptKind::kStage, 1, 0},  {OptKind::kPad, 2, 16},   {OptKind::kMerge, 4, 5}};
   const std::string text =
       "TILE(0, 32) UPCAST(1, 4) VECTOR(2, 16) UNROLL(3, 2) GROUP(3, 8) THREAD(0, 0) STAGE(1, 0) "
-      "PAD(2, 16)";
+      "PAD(2, 16) MERGE(4, 5)";
   EXPECT_EQ(print(all), text);
   EXPECT_EQ(parse_opts(text), all);
   EXPECT_EQ(print(parse_opts("  TILE(0,32)   PAD( 1, -2)  ")), "TILE(0, 32) PAD(1, -2)");
@@ -48,7 +48,8 @@ TEST(OptText, RoundTrip) {
 
 TEST(OptText, ErrorsSayWhereAndWhat) {
   const std::string kinds =
-      "one of TILE, UPCAST, VECTOR, UNROLL, GROUP, THREAD, STAGE, PAD, LOCAL, SERIAL, SHARE";
+      "one of TILE, UPCAST, VECTOR, UNROLL, GROUP, THREAD, STAGE, PAD, MERGE, LOCAL, SERIAL, "
+      "SHARE, TENSOR";
   EXPECT_EQ(
       parse_error("VECTOR"),
       "[parse_opts] expected an optimisation such as VECTOR(0, 16) at position 0 of \"VECTOR\"");

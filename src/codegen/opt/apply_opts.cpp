@@ -10,10 +10,12 @@
 
 #include "base/error.h"
 #include "codegen/opt/loops.h"
+#include "codegen/opt/merge_ranges.h"
 #include "codegen/opt/opt.h"
 #include "codegen/opt/share_loads.h"
 #include "codegen/opt/split_range.h"
 #include "codegen/opt/stage_loads.h"
+#include "codegen/opt/tensor_tiles.h"
 #include "ir/arena.h"
 #include "ir/bounds.h"
 #include "ir/node.h"
@@ -109,6 +111,7 @@ std::string why_not_stage(UOp sink, const Opt& opt) {
 
 std::string why_not(UOp sink, const Opt& opt) {
   if (opt.kind == OptKind::kStage || opt.kind == OptKind::kShare) return why_not_stage(sink, opt);
+  if (opt.kind == OptKind::kTensor) return why_not_tiles(sink, opt.axis, opt.amount);
   const UOp range = range_by_id(sink, opt.axis);
   if (!range) return fmt::format("there is no loop {}", opt.axis);
   if (!is_cut_into_loops(range.axis()))
@@ -116,6 +119,11 @@ std::string why_not(UOp sink, const Opt& opt) {
   const bool is_reduce = range.axis() == AxisType::kReduce,
              is_free = range.axis() == AxisType::kGlobal;
   if (!is_reduce && !is_free) return "its iterations depend on their order";
+  if (opt.kind == OptKind::kMerge) {
+    const UOp inner = range_by_id(sink, opt.amount);
+    return inner ? why_not_merge(sink, range, inner)
+                 : fmt::format("there is no loop {}", opt.amount);
+  }
   if (opt.kind == OptKind::kThread)
     return is_free ? why_not_thread(sink, range, opt.amount) : "it is a reduction";
   if (opt.amount < 1) return "the amount is not positive";
@@ -163,8 +171,10 @@ UOp apply_opt(UOp sink, const Opt& opt) {
     case OptKind::kGroup: return split_range(sink, range, {opt.amount, AxisType::kGroupReduce, id});
     case OptKind::kThread: return make_thread_range(sink, range, opt.amount, id);
     case OptKind::kPad: return pad_range(sink, range, opt.amount);
+    case OptKind::kMerge: return merge_ranges(sink, range, range_by_id(sink, opt.amount));
     case OptKind::kLocal: return split_range(sink, range, {opt.amount, AxisType::kLocal, id});
     case OptKind::kSerial: return make_serial_range(sink, range);
+    case OptKind::kTensor: return tensor_tiles(sink, opt.axis, opt.amount);
     case OptKind::kShare:
     case OptKind::kStage: break;
   }

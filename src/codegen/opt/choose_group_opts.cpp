@@ -5,12 +5,14 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "codegen/opt/loops.h"
 #include "codegen/opt/opt.h"
+#include "codegen/opt/tensor_tiles.h"
 #include "codegen/target.h"
 #include "ir/arena.h"
 #include "ir/bounds.h"
@@ -43,6 +45,7 @@ class GroupChooser {
   OptList run() {
     const bool has_local = target_.groups.local_bytes > 0;
     if (parallel_.empty() && reductions_.empty()) return {};
+    if (tile_by_tensor_cores()) return opts_;
     if (const auto c = has_local ? find_contraction() : std::nullopt; c && tile_contraction(*c)) {
       return opts_;
     }
@@ -273,6 +276,16 @@ class GroupChooser {
     return ids;
   }
 
+  // Whether a reduction by threads stands in the range.
+  bool holds_threads(UOp range) const {
+    return std::ranges::any_of(order_, [&](UOp n) {
+      return n.is(Op::REDUCE) && is_in_scope(range, n) &&
+             std::ranges::any_of(n.srcs().subspan(1), [](UOp r) {
+               return r.is(Op::RANGE) && r.axis() == AxisType::kLocal;
+             });
+    });
+  }
+
   // Whether what closes the inner range stands in the outer one.
   bool holds(UOp outer, UOp inner) const {
     return std::ranges::any_of(order_, [&](UOp n) {
@@ -302,7 +315,8 @@ class GroupChooser {
     const UOp fastest = in_order(after);
     for (const int64_t id : behind) {  // threads along one of them
       const UOp r = range(id);
-      const bool is_wide = (behind.size() == 1 || r == fastest) && places(r) >= threads;
+      const bool is_wide =
+          (behind.size() == 1 || r == fastest) && places(r) >= threads && !holds_threads(r);
       const int64_t here = std::min(lanes, lanes_along(r));
       if (is_wide && here > 1 && order_along(r) > 0) attempt(OptKind::kVector, id, here);
       if (is_wide) give_threads(id, threads);
@@ -359,6 +373,47 @@ class GroupChooser {
     return std::ranges::all_of(accesses_, [&](UOp n) {
       return !n.is(Op::STORE) || !is_in_scope(r, n) || step_of(n, r) == 1;
     });
+  }
+
+  // Products of tiles, where the target has them and the factors lie so that they can be fetched.
+  bool tile_by_tensor_cores() {
+    if (target_.tensor.dtypes == 0) return false;
+    std::vector<UOp> sums = reductions_;
+    std::ranges::stable_sort(sums, std::ranges::greater(), [](UOp r) { return places(r); });
+    for (UOp sum : sums) {
+      const FoundContraction found = find_tile_contraction(sink_, sum.range_id());
+      const TileContraction& c = found.contraction;
+      if (!found.why_not.empty() || !target_.tensor.has(c.a.dtype())) continue;
+      if (places(c.rows) < 32 || places(c.columns) < 32 || places(c.sum) < 32) continue;
+      if (tile_by_tensor_cores(c)) return true;
+    }
+    return false;
+  }
+
+  bool tile_by_tensor_cores(const TileContraction& c) {
+    const int64_t rows = c.rows.range_id(), columns = c.columns.range_id(), sum = c.sum.range_id();
+    const int64_t high = (places(c.rows) + kTileRows - 1) / kTileRows, wide = places(c.columns);
+    const int64_t others = places_of(parallel_) / places(c.rows) / wide;
+    // The widest tile of which there are enough to keep the device busy.
+    int64_t tile = target_.tensor.most_columns;
+    const auto is_too_wide = [&] {
+      const int64_t tiles = high * ((wide + tile - 1) / tile) * others;
+      return tiles < int64_t(target_.groups.together) / 16 || tile >= 2 * wide;
+    };
+    while (tile > 64 && is_too_wide()) tile /= 2;
+    if (tile_bytes(tile) > int64_t(target_.tensor.local_bytes)) return false;
+    const UOp before = sink_;
+    const bool is_shallow = c.reduce.src_count() == 2 && places(c.sum) <= kTileDepth;
+    const int64_t depth = is_shallow ? 2 * kTileDepth : kTileDepth;  // two steps at the least
+    for (const auto& [id, multiple] :
+         {std::pair(rows, kTileRows), std::pair(columns, tile), std::pair(sum, depth)}) {
+      if (places(id) % multiple != 0) attempt(OptKind::kPad, id, multiple);
+    }
+    if (attempt(OptKind::kTensor, sum, tile)) return true;
+    sink_ = before;
+    opts_.clear();
+    look();
+    return false;
   }
 
   // Threads of a group on each axis of a contraction's tile.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -27,9 +28,13 @@ namespace weft {
 namespace {
 
 constexpr int64_t kTileRows = 6, kTileVectors = 4;  // of a contraction, in registers
+constexpr int64_t kDotColumns = 8;                  // of a tile of dot products
 constexpr int64_t kCacheTile = 64;                  // of a transposition, elements on each axis
 constexpr size_t kPanelCaches = 8;                  // a packed panel is at most so many caches
 constexpr int64_t kGroups = 4;                      // accumulators that hide an addition's latency
+constexpr int64_t kLeastLanes = 4;                  // of a vector that is worth it
+constexpr int64_t kShortVectors = 8;                // vectors of a loop that is short
+constexpr int64_t kFar = int64_t(1) << 40;          // a step that is not known
 constexpr int64_t kCopyNodes = 160;                 // nodes of a body that are worth copying
 constexpr int64_t kThreadWork = 1 << 15;            // operations that are worth a thread
 
@@ -49,7 +54,24 @@ struct Contraction {
   int64_t rows_argument, panel;  // that a reads, and b
   bool rows_conflict = false;    // rows lie so that they share lines of the cache
   double panel_bytes = 0;        // of a panel of a tile's width
+  bool is_narrow = false;        // less than a vector of columns
+  UOp more_columns{};            // another loop that b knows alone, the nearest
 };
+
+// REDUCE(ADD, a * b) where both factors are read in order along what is summed: dot products of
+// what a has along `rows` with what b has along `columns`.
+struct DotProducts {
+  UOp along, rows, columns;
+};
+
+// At most `most` of the places of a loop, a part of them without a rest if one is near.
+int64_t fitting(int64_t most, int64_t places) {
+  most = std::min(most, places);
+  for (int64_t n = most; n >= 2; n--) {
+    if (places % n == 0) return n;
+  }
+  return most;
+}
 
 class Chooser {
  public:
@@ -59,8 +81,13 @@ class Chooser {
 
   OptList run() {
     if (parallel_.empty() && reductions_.empty()) return {};
-    if (const std::optional<Contraction> c = find_contraction()) {
-      tile_contraction(*c);
+    merge_loops();
+    const std::optional<Contraction> contraction = find_contraction();
+    const std::optional<DotProducts> dots = find_dot_products();
+    if (contraction && !(contraction->is_narrow && dots)) {
+      tile_contraction(*contraction);
+    } else if (dots) {
+      tile_dot_products(*dots);
     } else if (target_.vector_bytes > 0) {
       const UOp along = best_vector_range();
       if (!along || !tile_transposition(along)) {
@@ -110,6 +137,15 @@ class Chooser {
     return int64_t(target_.vector_bytes / bytes);
   }
 
+  // Of the vectors that do a loop in as few as there can be, the last one filled up: the narrowest.
+  int64_t lanes_for(UOp of) const {
+    const int64_t places = most_places(of);
+    const auto vectors = [&](int64_t n) { return (places + n - 1) / n; };
+    int64_t lanes = lanes_in(of);
+    while (lanes > kLeastLanes && vectors(lanes / 2) == vectors(lanes)) lanes /= 2;
+    return lanes;
+  }
+
   int64_t nodes_in(UOp of) const {
     return std::ranges::count_if(order_, [&](UOp n) {
       return is_in_scope(of, n) && !n.dtype().is_index() && !n.dtype().is_pointer();
@@ -143,17 +179,40 @@ class Chooser {
     return found;
   }
 
-  std::optional<Contraction> find_contraction() const {
-    for (UOp n : order_) {
-      if (!n.is(Op::REDUCE) || n.arg_op() != Op::ADD || !n.src(0).is(Op::MUL) ||
-          !n.dtype().is_float())
-        continue;
-      for (const auto& [a, b] : {std::pair(n.src(0).src(0), n.src(0).src(1)),
-                                 std::pair(n.src(0).src(1), n.src(0).src(0))}) {
-        if (const std::optional<Contraction> c = as_contraction(n, a, b)) return c;
+  static bool is_sum_of_products(UOp n) {
+    return n.is(Op::REDUCE) && n.arg_op() == Op::ADD && n.src(0).is(Op::MUL) &&
+           n.dtype().is_float();
+  }
+
+  // The axes of sums of products as memory has them: loops that are walked as one are one, so that
+  // an axis that is long in memory is not taken for several short ones.
+  void merge_loops() {
+    if (std::ranges::none_of(order_, is_sum_of_products)) return;
+    while (merge_one_of(parallel_) || merge_one_of(reductions_)) {
+    }
+  }
+  bool merge_one_of(const std::vector<UOp>& loops) {
+    for (UOp outer : loops) {
+      for (UOp inner : loops) {
+        if (outer != inner && attempt(OptKind::kMerge, outer.range_id(), inner.range_id()))
+          return true;  // the list is another one
       }
     }
-    return {};
+    return false;
+  }
+
+  std::optional<Contraction> find_contraction() const {
+    std::optional<Contraction> narrow;
+    for (UOp n : order_) {
+      if (!is_sum_of_products(n)) continue;
+      for (const auto& [a, b] : {std::pair(n.src(0).src(0), n.src(0).src(1)),
+                                 std::pair(n.src(0).src(1), n.src(0).src(0))}) {
+        const std::optional<Contraction> c = as_contraction(n, a, b);
+        if (c && !c->is_narrow) return c;
+        if (!narrow) narrow = c;
+      }
+    }
+    return narrow;
   }
 
   std::optional<Contraction> as_contraction(UOp reduce, UOp a, UOp b) const {
@@ -165,13 +224,21 @@ class Chooser {
     int most = 0;
     for (UOp r : parallel_) {
       const bool in_a = depends(a, r), in_b = depends(b, r);
-      if (in_b && !in_a && most_places(r) >= lanes) {
-        const int score = 1 + (step_of(read, r) == 1 ? 1 : 0) + (writes_in_order(r) ? 2 : 0);
+      if (in_b && !in_a && most_places(r) >= std::min(lanes, kLeastLanes)) {
+        const int score = 1 + (step_of(read, r) == 1 ? 1 : 0) + (writes_in_order(r) ? 2 : 0) +
+                          (most_places(r) >= lanes ? 4 : 0);
         if (score > most) out.columns = r, most = score;
       }
       if (in_a && !in_b && (!out.rows || most_places(r) > most_places(out.rows))) out.rows = r;
     }
     if (!out.columns || !out.rows || most_places(out.rows) < 2) return {};
+    out.is_narrow = most_places(out.columns) < lanes;
+    if (out.is_narrow && !out.columns.src(0).is_const()) return {};
+    for (UOp r : parallel_) {
+      if (r == out.columns || depends(a, r) || !depends(b, r)) continue;
+      const auto step = [&](UOp of) { return std::abs(step_of(read, of).value_or(kFar)); };
+      if (!out.more_columns || step(r) < step(out.more_columns)) out.more_columns = r;
+    }
     const int64_t apart = step_of(other, out.rows).value_or(0) * other.dtype().item_bytes();
     out.rows_conflict = apart % kConflictBytes == 0;
     out.panel_bytes = double(kTileVectors * lanes * read.dtype().item_bytes());
@@ -179,6 +246,54 @@ class Chooser {
     // A panel that is read across is worth packing only for many rows.
     const bool is_packed = step_of(read, out.columns) == 1 || is_worth_packing(out);
     return is_packed && writes_in_order(out.columns) ? std::optional(out) : std::nullopt;
+  }
+
+  // ---- dot products
+
+  std::optional<DotProducts> find_dot_products() const {
+    if (target_.vector_bytes == 0) return {};
+    for (UOp n : order_) {
+      if (!is_sum_of_products(n)) continue;
+      const UOp a = only_load(n.src(0).src(0)), b = only_load(n.src(0).src(1));
+      if (!a || !b) continue;
+      DotProducts out;
+      for (UOp r : n.srcs().subspan(1)) {
+        const bool is_in_order = step_of(a, r) == 1 && step_of(b, r) == 1;
+        if (is_in_order && r.src(0).is_const() && most_places(r) >= kLeastLanes) out.along = r;
+      }
+      if (!out.along) continue;
+      out.rows = nearest_loop(a, b), out.columns = nearest_loop(b, a);
+      if (!out.rows || !out.columns) continue;
+      if (most_places(out.rows) < most_places(out.columns)) std::swap(out.rows, out.columns);
+      return out;
+    }
+    return {};
+  }
+
+  // Of the loops in which one is read and not the other, that with the smallest step.
+  UOp nearest_loop(UOp read, UOp other) const {
+    UOp best;
+    int64_t least = 0;
+    for (UOp r : parallel_) {
+      const std::optional<int64_t> step = step_of(read, r);
+      if (!step || *step == 0 || step_of(other, r) != 0 || most_places(r) < 2) continue;
+      if (!best || std::abs(*step) < least) best = r, least = std::abs(*step);
+    }
+    return best;
+  }
+
+  // A vector of partial sums for each of a tile of products: what is read once is used for all of a
+  // row or a column of them.
+  void tile_dot_products(const DotProducts& d) {
+    const int64_t along = d.along.range_id(), places = most_places(d.along);
+    const int64_t lanes = lanes_for(d.along);
+    if (places % lanes != 0) attempt(OptKind::kPad, along, lanes);
+    if (!attempt(OptKind::kVector, along, lanes)) return;
+    const int64_t sums = int64_t(target_.vector_registers) * 3 / 4;
+    const int64_t columns = fitting(kDotColumns, most_places(d.columns));
+    const int64_t rows = fitting(std::max<int64_t>(1, sums / columns), most_places(d.rows));
+    attempt(OptKind::kUpcast, d.columns.range_id(), columns);
+    if (rows > 1) attempt(OptKind::kUpcast, d.rows.range_id(), rows);
   }
 
   bool writes_in_order(UOp r) const {
@@ -195,8 +310,8 @@ class Chooser {
   }
 
   void tile_contraction(const Contraction& c) {
-    const int64_t lanes = lanes_in(c.columns), columns = c.columns.range_id(),
-                  rows = c.rows.range_id();
+    const int64_t lanes = c.is_narrow ? lanes_for(c.columns) : lanes_in(c.columns);
+    const int64_t columns = c.columns.range_id(), rows = c.rows.range_id();
     const int64_t wide = most_places(c.columns), high = most_places(c.rows);
     const bool is_constant = c.columns.src(0).is_const() && c.rows.src(0).is_const();
     const int64_t most_vectors = target_.vector_registers >= 32 ? kTileVectors : kTileVectors / 2;
@@ -211,6 +326,10 @@ class Chooser {
     }
     attempt(OptKind::kVector, columns, lanes);
     if (vectors > 1) attempt(OptKind::kUpcast, columns, vectors);
+    if (vectors == 1 && c.more_columns && c.more_columns.src(0).is_const()) {
+      const int64_t most = fitting(most_vectors, most_places(c.more_columns));
+      if (most > 1) attempt(OptKind::kUpcast, c.more_columns.range_id(), most);
+    }
     attempt(OptKind::kUpcast, inner_rows, std::min(high, kTileRows));
     thread({});
     if (!is_worth_packing(c)) return;
@@ -295,7 +414,14 @@ class Chooser {
     const UOp r = range(id);
     if (!r) return;
     int64_t lanes = lanes_in(r);
-    while (lanes > most_places(r)) lanes /= 2;
+    // A rest that is done one by one would be much of a short loop around sums.
+    const int64_t places = most_places(r);
+    if (!reductions_.empty() && r.src(0).is_const() && places % lanes != 0 &&
+        places < kShortVectors * lanes) {
+      lanes = lanes_for(r);
+      if (places % lanes != 0) attempt(OptKind::kPad, id, lanes);
+    }
+    while (lanes > most_places(range(id))) lanes /= 2;
     if (lanes < 2 || !attempt(OptKind::kVector, id, lanes)) return;
     const UOp left = range(id);
     if (!left) return;

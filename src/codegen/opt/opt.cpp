@@ -17,9 +17,9 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 11> kNames = {"TILE",  "UPCAST", "VECTOR", "UNROLL",
-                                                     "GROUP", "THREAD", "STAGE",  "PAD",
-                                                     "LOCAL", "SERIAL", "SHARE"};
+constexpr std::array<std::string_view, 13> kNames = {
+    "TILE", "UPCAST", "VECTOR", "UNROLL", "GROUP", "THREAD", "STAGE",
+    "PAD",  "MERGE",  "LOCAL",  "SERIAL", "SHARE", "TENSOR"};
 
 class Reader {
  public:
@@ -45,7 +45,9 @@ class Reader {
       const int64_t axis = number(',');
       return {OptKind(kind), axis, number(')')};
     }
-    fail("one of TILE, UPCAST, VECTOR, UNROLL, GROUP, THREAD, STAGE, PAD, LOCAL, SERIAL, SHARE");
+    fail(
+        "one of TILE, UPCAST, VECTOR, UNROLL, GROUP, THREAD, STAGE, PAD, MERGE, LOCAL, SERIAL, "
+        "SHARE, TENSOR");
   }
   int64_t number(char end) {
     skip();

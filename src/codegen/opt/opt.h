@@ -22,17 +22,20 @@ enum class OptKind : uint8_t {
   kStage,   // STAGE(argument, axis): reads of an argument go through local memory, filled in the
             // loop
   kPad,     // PAD(axis, n): the loop is made longer, to a multiple of n, with gates
+  kMerge,   // MERGE(axis, inner): a loop and the next one inside of it become one
   kLocal,   // LOCAL(axis, n): n places go to the threads of a workgroup; those of a reduction meet
-           // in local memory
+            // in local memory
   kSerial,  // SERIAL(axis, 1): every thread of a workgroup goes through the loop by itself
   kShare,   // SHARE(argument, axis): reads of an argument go through memory that a workgroup shares
             // and fills together, in the loop
+  kTensor,  // TENSOR(axis, columns): a contraction over a reduction by products of tiles, with this
+            // many columns for each group
 };
 
 struct Opt {
   OptKind kind;
   int64_t axis;    // the id of a RANGE; of STAGE and SHARE, the number of a DEFINE_GLOBAL
-  int64_t amount;  // of STAGE and SHARE, the id of a RANGE
+  int64_t amount;  // of STAGE, SHARE and MERGE, the id of a RANGE
 
   bool operator==(const Opt&) const = default;
 };

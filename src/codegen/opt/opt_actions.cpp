@@ -125,6 +125,7 @@ std::vector<Opt> next_opts(UOp kernel, const Target& target) {
                                    : lanes);
     const OptKind stage = has_groups ? OptKind::kShare : OptKind::kStage;
     for (const int64_t argument : arguments) attempt({stage, argument, id});
+    for (UOp inner : loops) attempt({OptKind::kMerge, id, inner.range_id()});
   }
   return out;
 }

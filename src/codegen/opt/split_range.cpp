@@ -58,6 +58,17 @@ UOp range_of_size(Arena& arena, UOp size, int64_t id, AxisType axis) {
   return arena.make(Op::RANGE, dtypes::index, {size}, Arg::range(id, axis));
 }
 
+// A read that the gate of a padded range turns into zero, as the range is in its gate; or a product
+// of two of them.
+bool is_zero_off(UOp n, UOp padded) {
+  std::vector<UOp> factors{n};
+  if (n.is(Op::MUL)) factors.assign(n.srcs().begin(), n.srcs().end());
+  return std::ranges::all_of(factors, [&](UOp f) {
+    return f.is(Op::LOAD) && f.src_count() == 3 && is_in_scope(padded, f.src(1)) &&
+           f.src(2).is_const() && f.src(2).bits() == 0;
+  });
+}
+
 bool is_constant(UOp n, int64_t value) { return n.is_const() && n.const_int() == value; }
 
 }  // namespace
@@ -140,7 +151,8 @@ UOp pad_range(UOp sink, UOp range, int64_t amount) {
     const UOp made = with_loops(closer, range, padded, {&padded, 1}, {});
     std::vector<UOp> srcs(made.srcs().begin(), made.srcs().end());
     srcs[0] = rebuild_part(srcs[0], [&](UOp n) { return !is_in_scope(padded, n); }, gated);
-    if (closer.is(Op::REDUCE)) {
+    const bool is_sum = closer.is(Op::REDUCE) && closer.arg_op() == Op::ADD;
+    if (closer.is(Op::REDUCE) && !(is_sum && is_zero_off(srcs[0], padded))) {
       const UOp neutral = arena.make(Op::CONST, made.dtype(), {},
                                      Arg::bits(*identity_bits(made.arg_op(), made.dtype())));
       srcs[0] = where(gate, srcs[0], neutral);

@@ -29,6 +29,9 @@ constexpr const char* kFlags[] = {"-x",
                                   "-O2",
                                   "-march=native",
                                   "-fPIC",
+#if defined(__x86_64__)
+                                  "-mprefer-vector-width=512",  // vectors are as wide as asked for
+#endif
                                   "-ffp-contract=off",
                                   "-fno-math-errno",
                                   "-fno-trapping-math",

@@ -216,8 +216,10 @@ class CpuDevice : public Device {
         fixed_.value_or(is_installed(Toolchain::kLlvm) ? Toolchain::kLlvm : Toolchain::kC);
     if (!is_installed(used)) return {};
     const Target& target = target_of(used);
+    const std::string identity =
+        used == Toolchain::kLlvm ? llvm_identity() : std::string(c_compiler_identity());
     return fmt::format("kernels by {}, {} cores, vectors of {} bytes, OpenMP runtime {}",
-                       used == Toolchain::kLlvm ? llvm_identity() : c_compiler_identity(),
+                       identity.substr(0, identity.find(' ')),  // its file
                        target.cores, target.vector_bytes, openmp_runtime());
   }
   std::string missing() const override {

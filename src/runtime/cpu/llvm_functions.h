@@ -18,10 +18,13 @@ using LlvmPassOptions = struct LlvmPassOptionsObject*;
 using LlvmError = struct LlvmErrorObject*;
 using LlvmDiagnostic = struct LlvmDiagnosticObject*;
 using LlvmDiagnosticHandler = void (*)(LlvmDiagnostic, void*);
+using LlvmFatalErrorHandler = void (*)(const char* reason);
 
 // LLVM_FUNCTION(result, member, name without LLVM, parameters)
 #define WEFT_LLVM_FUNCTIONS(LLVM_FUNCTION)                                                        \
   LLVM_FUNCTION(void, get_version, GetVersion, (unsigned*, unsigned*, unsigned*))                 \
+  LLVM_FUNCTION(void, install_fatal_error_handler, InstallFatalErrorHandler,                      \
+                (LlvmFatalErrorHandler))                                                          \
   LLVM_FUNCTION(LlvmContext, context_create, ContextCreate, ())                                   \
   LLVM_FUNCTION(void, context_dispose, ContextDispose, (LlvmContext))                             \
   LLVM_FUNCTION(void, context_set_diagnostic_handler, ContextSetDiagnosticHandler,                \

@@ -22,6 +22,7 @@
 #include "base/dynamic_library.h"
 #include "base/error.h"
 #include "runtime/cpu/llvm_functions.h"
+#include "runtime/cpu/llvm_recovery.h"
 
 namespace weft {
 namespace {
@@ -114,6 +115,7 @@ class Llvm {
           fmt::format("[CPU:LLVM] {} is LLVM {}; 16 or newer is needed", found.name, version[0]);
       return;
     }
+    install_llvm_recovery(functions_);
     triple_ = take(functions_, functions_.get_default_target_triple());
     cpu_ = take(functions_, functions_.get_host_cpu_name());
     features_ = take(functions_, functions_.get_host_cpu_features());
@@ -266,7 +268,7 @@ std::vector<std::byte> compile_llvm(std::string_view ir, std::string_view name,
     throw CompileError(fmt::format("[CPU:LLVM] {}: {}: {}", source_name, what, text));
   };
 
-  const auto context = own_handle(llvm.context_create(), llvm.context_dispose);
+  auto context = own_handle(llvm.context_create(), llvm.context_dispose);
   llvm.context_set_diagnostic_handler(context.get(), &Diagnostics::handle, &diagnostics);
   const LlvmBuffer text = llvm.create_buffer(ir.data(), ir.size(), source_name.c_str());
   LlvmModule parsed = nullptr;
@@ -274,14 +276,21 @@ std::vector<std::byte> compile_llvm(std::string_view ir, std::string_view name,
   if (llvm.parse_ir_in_context(context.get(), text, &parsed, &message) != 0) {
     fail("cannot parse", take(llvm, message));
   }
-  const auto module = own_handle(parsed, llvm.dispose_module);
+  auto module = own_handle(parsed, llvm.dispose_module);
   message = nullptr;
   const bool is_broken = llvm.verify_module(module.get(), kReturnStatus, &message) != 0;
   std::string verdict = take(llvm, message);
   if (is_broken) fail("is not legal", std::move(verdict));
 
   const auto give_back = [&](LlvmMachine m) { library.give_machine(m, options.level); };
-  const auto machine = own_handle(library.take_machine(options.level), give_back);
+  auto machine = own_handle(library.take_machine(options.level), give_back);
+  // What LLVM has given up on cannot be disposed of.
+  const auto give_up = [&](std::string reason) {
+    [[maybe_unused]] const void* const lost[] = {machine.release(), module.release(),
+                                                 context.release()};
+    fail("LLVM gave up (WEFT_DEVICE=CPU:C compiles by a C compiler)", std::move(reason));
+  };
+  std::string reason;
   llvm.set_target(module.get(), library.triple().c_str());
   const auto layout =
       own_handle(llvm.create_target_data_layout(machine.get()), llvm.dispose_target_data);
@@ -289,8 +298,11 @@ std::vector<std::byte> compile_llvm(std::string_view ir, std::string_view name,
   if (*options.passes != '\0') {
     const auto pass_options =
         own_handle(llvm.create_pass_builder_options(), llvm.dispose_pass_builder_options);
-    LlvmError error =
-        llvm.run_passes(module.get(), options.passes, machine.get(), pass_options.get());
+    LlvmError error = nullptr;
+    const auto optimise = [&] {
+      error = llvm.run_passes(module.get(), options.passes, machine.get(), pass_options.get());
+    };
+    if (!is_survived(optimise, reason)) give_up(reason);
     if (error != nullptr) {
       char* what = llvm.get_error_message(error);
       std::string copy(what);
@@ -300,8 +312,12 @@ std::vector<std::byte> compile_llvm(std::string_view ir, std::string_view name,
   }
   LlvmBuffer emitted = nullptr;
   message = nullptr;
-  const int status = llvm.target_machine_emit_to_memory_buffer(machine.get(), module.get(),
-                                                               kObjectFile, &message, &emitted);
+  int status = 0;
+  const auto emit = [&] {
+    status = llvm.target_machine_emit_to_memory_buffer(machine.get(), module.get(), kObjectFile,
+                                                       &message, &emitted);
+  };
+  if (!is_survived(emit, reason)) give_up(reason);
   if (status != 0) fail("cannot be compiled", take(llvm, message));
   const auto object = own_handle(emitted, llvm.dispose_memory_buffer);
   if (!diagnostics.errors.empty()) fail("cannot be compiled", {});

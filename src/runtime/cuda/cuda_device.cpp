@@ -33,6 +33,8 @@ namespace weft {
 namespace {
 
 constexpr size_t kMostCompileThreads = 16;
+// With copies that run beside products, and with products of four warps from local memory.
+constexpr int kTensorArchitecture = 80, kWideArchitecture = 90;
 
 class CudaDevice : public Device {
  public:
@@ -48,6 +50,12 @@ class CudaDevice : public Device {
     target_.groups.local_bytes = kStaticSharedBytes;
     target_.groups.together = processors * 8;
     target_.limits.pieces = processors * 8;
+    if (gpu.architecture() >= kTensorArchitecture && target_.tensor.dtypes != 0) {
+      target_.tensor.local_bytes = gpu.most_shared_bytes();
+      target_.tensor.most_columns = gpu.architecture() == kWideArchitecture ? 256 : 128;
+    } else {
+      target_.tensor = {};
+    }
     target_.narrow_indices = true;
     target_.limits.sequences = false;
   }

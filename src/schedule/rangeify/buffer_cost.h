@@ -23,6 +23,11 @@ inline constexpr double kIntegerDivision = 8;
 // all of the work is small.
 inline constexpr double kLeastParallel = 16;
 inline constexpr double kSmallWork = 500'000;
+// A contraction that one other reduction reads, every element once, goes into it where this many
+// places are left to run in parallel, and where the axes that are reduced are shorter than a
+// vector: along such the contraction is no faster alone.
+inline constexpr double kLeastParallelNested = 256;
+inline constexpr double kVectorPlaces = 16;
 // A kernel grows to at most this many times the values that it was made from.
 inline constexpr size_t kMostGrowth = 4;
 inline constexpr size_t kMostUses = 64;

@@ -216,7 +216,7 @@ class Inliner {
       read += count;
       if (!shares_kernel_with_earlier(i, k)) evaluated += count;
       if (work.has_reduction && is_hoisted && loses_parallelism(use, work, size)) return true;
-      if (work.has_contraction && (is_hoisted || is_inside_reduction(use))) return true;
+      if (work.has_contraction && (is_hoisted || !may_nest(i, use))) return true;
     }
     if (work.has_reduction) return evaluated > size || is_gathered(s);
     const double bytes = v.value().dtype().item_bytes();
@@ -232,11 +232,20 @@ class Inliner {
         s.uses, [](const Use& u) { return std::ranges::any_of(at(u.read), reads_memory); });
   }
 
-  bool is_inside_reduction(const Use& use) const {
+  // Outside of reductions, or in a nest of loops that is worth as much as two kernels.
+  bool may_nest(uint32_t i, const Use& use) const {
+    double longest = 0, parallel = 1;
     for (UOp r : ranges_of_indices(use.read)) {
-      if (around_.get(r)) return true;
+      const double size = places({&r, 1});
+      if (around_.get(r)) {
+        longest = std::max(longest, size);
+      } else {
+        parallel *= size;
+      }
     }
-    return false;
+    if (longest == 0) return true;
+    return states_[i].uses.size() == 1 && longest < cost::kVectorPlaces &&
+           parallel >= std::max(cost::kLeastParallelNested, double(limits_.pieces));
   }
 
   // The same element, used by two values that will share a kernel, is computed once.

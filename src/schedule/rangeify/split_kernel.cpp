@@ -30,16 +30,14 @@ namespace weft {
 namespace {
 
 // "r_64_8" reduces to 64 x 8 elements, "e_256" computes 256 without a reduction.
-std::string name_of_kernel(UOp ast) {
-  bool reduces = false;
+std::string name_of_kernel(UOp ast, const KernelFacts& facts) {
   std::string sizes;
-  for (UOp n : toposort(ast)) reduces = reduces || n.is(Op::REDUCE);
   const UOp first = ast.src(0);
   for (UOp r : first.is(Op::END) ? first.srcs().subspan(1) : std::span<const UOp>()) {
     sizes += r.src(0).is_const() ? fmt::format("_{}", r.src(0).const_int()) : "_n";
   }
   if (ast.src_count() > 1) sizes += fmt::format("_x{}", ast.src_count());
-  return (reduces ? "r" : "e") + sizes;
+  return (facts.reduces ? "r" : "e") + sizes;
 }
 
 class Splitter {
@@ -76,10 +74,12 @@ class Splitter {
     std::vector<UOp> memories, variables;
     Arena scratch;  // most of what a kernel is on its way is not needed afterwards
     const UOp ast = split_store(scratch, sink(arena_, effects), kernel_of_, k, memories, variables);
-    std::vector<UOp> srcs{index_const(arena_, asts_.number(ast))};
+    const uint32_t number = asts_.number(ast);
+    std::vector<UOp> srcs{index_const(arena_, number)};
     for (UOp m : memories) srcs.push_back(memory_after(m));
     srcs.insert(srcs.end(), variables.begin(), variables.end());
-    const UOp kernel = arena_.make(Op::KERNEL, dtypes::void_, srcs, Arg::name(name_of_kernel(ast)));
+    const UOp kernel = arena_.make(Op::KERNEL, dtypes::void_, srcs,
+                                   Arg::name(name_of_kernel(ast, asts_.facts(number))));
     for (UOp effect : effects) made_.put(effect, kernel);
   }
 

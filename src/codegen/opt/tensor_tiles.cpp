@@ -1,0 +1,367 @@
+// REDUCE(ADD, a * b) becomes a lane of a register of sums:
+//
+//   COMMIT(FETCHes of steps 0, 1, ...)
+//   for step: WAIT, BARRIER; sums = WMMA(sums, tile of a, tile of b); COMMIT(FETCHes of step +
+//   ahead)
+//
+// Tiles are blocks of 64 x 64 elements, each in row-major order in the direction in which its
+// argument lies in memory. A thread holds of the results what WMMA gives it.
+#include "codegen/opt/tensor_tiles.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codegen/opt/loops.h"
+#include "codegen/replace_ranges.h"
+#include "ir/arena.h"
+#include "ir/build.h"
+#include "ir/dtype.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/place.h"
+#include "ir/scope.h"
+#include "ir/walk.h"
+#include "symbolic/linear.h"
+#include "symbolic/simplify.h"
+
+namespace weft {
+namespace {
+
+constexpr int64_t kSide = 64;              // of a block
+constexpr int64_t kBlock = kSide * kSide;  // elements
+constexpr int64_t kFetched = 8;            // elements of a FETCH
+constexpr int64_t kThreads = 256;
+constexpr int64_t kMostTogether = 8;  // rows of tiles that are walked side by side
+
+// Tiles of so many steps lie in local memory. What step i multiplies may be read until step i + 2
+// has waited, so that fetches run stages - 2 steps ahead.
+int64_t stages_of(int64_t columns) { return columns == 128 ? 3 : 4; }
+
+int64_t size_of(UOp range) { return range.src(0).const_int(); }
+
+bool is_zero(UOp n) { return n.is_const() && n.bits() == 0; }
+
+// ---- finding
+
+// The parts of a condition that all hold.
+void add_conditions(UOp gate, std::vector<UOp>& out) {
+  std::vector<UOp> todo{gate};
+  while (!todo.empty()) {
+    const UOp n = todo.back();
+    todo.pop_back();
+    if (n.is(Op::AND) && n.dtype() == dtypes::bool_) {
+      todo.insert(todo.end(), n.srcs().begin(), n.srcs().end());
+    } else {
+      out.push_back(n);
+    }
+  }
+}
+
+bool is_zero_unless(UOp read, UOp condition) {
+  if (read.src_count() != 3 || !is_zero(read.src(2))) return false;
+  std::vector<UOp> given, needed;
+  add_conditions(read.src(1), given);
+  add_conditions(condition, needed);
+  return std::ranges::all_of(needed,
+                             [&](UOp n) { return std::ranges::find(given, n) != given.end(); });
+}
+
+// The LOAD of a factor.
+UOp read_of(UOp factor) {
+  if (!factor.is(Op::CAST) || !factor.src(0).is(Op::LOAD)) return {};
+  const UOp read = factor.src(0);
+  const bool is_half = read.dtype() == dtypes::float16 || read.dtype() == dtypes::bfloat16;
+  const bool is_whole = read.src_count() == 1 || is_zero(read.src(2));
+  return is_half && is_whole && place_of(read.src(0)).base.is(Op::DEFINE_GLOBAL) ? read : UOp();
+}
+
+UOp index_of(UOp read) {
+  UOp pointer = read.src(0);
+  while (!pointer.is(Op::INDEX)) pointer = pointer.src(0);
+  return pointer.src(1);
+}
+
+// Whether the places of the range from a multiple of kFetched on lie in order from a multiple of
+// kFetched on.
+bool is_fetched_along(UOp read, UOp range) {
+  if (step_of(read, range) != 1) return false;
+  const std::optional<LinearSum> sum = linear_sum(index_of(read));
+  if (!sum || sum->constant % kFetched != 0) return false;
+  const bool is_aligned = std::ranges::all_of(
+      sum->terms, [&](const Term& t) { return t.base == range || t.coefficient % kFetched == 0; });
+  if (!is_aligned || read.src_count() == 1) return is_aligned;
+  // One gate for all of them.
+  Arena& arena = read.arena();
+  const auto new_range = [&](int64_t size) {
+    return arena.make(Op::RANGE, dtypes::index, {index_const(arena, size)},
+                      Arg::range(arena.fresh_id(), AxisType::kLoop));
+  };
+  const UOp vector = new_range(size_of(range) / kFetched), lane = new_range(kFetched);
+  const std::pair<UOp, UOp> place{range, vector * kFetched + lane};
+  return !is_in_scope(lane, simplify(replace_ranges(read.src(1), {&place, 1})));
+}
+
+UOp only_reduce(UOp sink) {
+  UOp only;
+  for (UOp n : toposort(sink)) {
+    if (!n.is(Op::REDUCE)) continue;
+    if (only) return {};
+    only = n;
+  }
+  return only;
+}
+
+bool writes_in_order(UOp end, UOp r) {
+  for (UOp n : toposort(end.src(0))) {
+    if (n.is(Op::STORE) && !is_register(n.src(0)) && step_of(n, r) != 1) return false;
+  }
+  return true;
+}
+
+// ---- making
+
+// A factor's tile: `across` are its places that are not summed over.
+struct Factor {
+  UOp read;
+  UOp across;
+  UOp first;           // of the group's places
+  int64_t count;       // of them
+  int64_t offset;      // in local memory, of the tiles of a step
+  bool is_transposed;  // in order along `across`
+};
+
+class Tiler {
+ public:
+  Tiler(UOp sink, const TileContraction& c, int64_t columns)
+      : arena_(sink.arena()), sink_(sink), end_(sink.src(0)), c_(c), columns_(columns) {
+    next_id_ = free_range_id(sink);
+    stages_ = stages_of(columns);
+    step_elements_ = (kTileRows + columns) * kTileDepth;
+    for (UOp r : c.reduce.srcs().subspan(1)) {
+      if (r != c.sum) others_.push_back(r);
+    }
+    steps_of_sum_ = size_of(c.sum) / kTileDepth;
+    steps_ = steps_of_sum_;
+    for (UOp r : others_) steps_ *= size_of(r);
+  }
+
+  UOp run() {
+    const UOp tile = give_out_tiles();
+    warp_ = new_range(kThreads / 32, AxisType::kLocal);
+    const UOp y = new_range(8, AxisType::kLocal), x = new_range(4, AxisType::kLocal);
+    thread_ = (warp_ * 8 + y) * 4 + x;
+    const UOp half = new_range(2, AxisType::kUpcast),
+              eighth = new_range(columns_ / 8, AxisType::kUpcast),
+              lane = new_range(2, AxisType::kLane);
+    std::vector<UOp> around;
+    for (UOp r : end_.srcs().subspan(1)) {
+      if (r != c_.rows && r != c_.columns) around.push_back(r);
+    }
+    if (tile) around.push_back(tile);
+    around.insert(around.end(), {warp_, y, x});
+
+    const UOp done = multiply(around);
+    const UOp result =
+        arena_.make(Op::LANE, dtypes::float32, {after(sums_, done), eighth * 4 + half * 2 + lane});
+    const std::array places = {std::pair(c_.rows, first_row_ + warp_ * 16 + half * 8 + y),
+                               std::pair(c_.columns, first_column_ + eighth * 8 + x * 2 + lane)};
+    std::vector<UOp> srcs{replace_ranges(with_result(end_.src(0), result, done), places)};
+    srcs.insert(srcs.end(), around.begin(), around.end());
+    srcs.insert(srcs.end(), {half, eighth, lane});
+    const UOp end = arena_.with_srcs(end_, srcs);
+    return arena_.with_srcs(sink_, std::vector{end});
+  }
+
+ private:
+  UOp new_range(int64_t size, AxisType axis) {
+    return arena_.make(Op::RANGE, dtypes::index, {index_const(arena_, size)},
+                       Arg::range(next_id_++, axis));
+  }
+
+  // Tiles in an order in which those that run at the same time share rows and columns; null when
+  // there is only one.
+  UOp give_out_tiles() {
+    const int64_t high = size_of(c_.rows) / kTileRows, wide = size_of(c_.columns) / columns_;
+    int64_t together = kMostTogether;
+    while (high % together != 0) together /= 2;
+    const UOp tile = high * wide > 1 ? new_range(high * wide, AxisType::kGlobal) : UOp();
+    const UOp at = tile ? tile : index_const(arena_, 0);
+    const UOp band = at / (together * wide), in_band = at % (together * wide);
+    first_row_ = simplify((band * together + in_band % together) * kTileRows);
+    first_column_ = simplify(in_band / together * columns_);
+    return tile;
+  }
+
+  // The loop over the steps.
+  UOp multiply(std::span<const UOp> around) {
+    factors_ = {Factor{c_.a, c_.rows, first_row_, kTileRows, 0, !is_fetched_along(c_.a, c_.sum)},
+                Factor{c_.b, c_.columns, first_column_, columns_, kTileRows * kTileDepth,
+                       !is_fetched_along(c_.b, c_.sum)}};
+    local_ = define_local(arena_, c_.a.dtype(), stages_ * step_elements_, arena_.fresh_id());
+    const DType type = dtypes::float32.vec(uint16_t(columns_ / 2));
+    sums_ = arena_.make(Op::DEFINE_REG, type, {}, Arg::integer(arena_.fresh_id()));
+    const UOp zeros = arena_.make(Op::CONST, type, {}, Arg::bits(0));
+    const UOp started = after(sums_, around).assign(zeros);
+    UOp fetched;
+    const int64_t ahead = stages_ - 2;
+    for (int64_t s = 0; s < ahead; s++) fetched = fetch(index_const(arena_, s), fetched);
+
+    const UOp step = new_range(steps_, AxisType::kLoop);
+    const UOp wait = arena_.make(Op::WAIT, dtypes::void_, {fetched, step}, Arg::integer(ahead - 1));
+    const UOp ready = arena_.make(Op::BARRIER, dtypes::void_, {wait});
+    const UOp tiles = after(local_, ready), at = step % stages_ * step_elements_;
+    const std::array waits = {started, step};
+    const UOp before = after(sums_, waits);
+    const UOp a = index(tiles, at + warp_ / 4 * kBlock), b = index(tiles, at + factors_[1].offset);
+    const UOp product =
+        arena_.make(Op::WMMA, type, {before, a, b, thread_ % 128},
+                    Arg::ints(std::array<int64_t, 3>{columns_, factors_[0].is_transposed ? 1 : 0,
+                                                     factors_[1].is_transposed ? 1 : 0}));
+    return end(fetch(step + ahead, before.assign(product)), step);
+  }
+
+  // The tiles of a step, once what `earlier` does is done; zeros past the last one.
+  UOp fetch(UOp step, UOp earlier) {
+    const UOp local = earlier ? after(local_, earlier) : local_;
+    const UOp gate = simplify(step < steps_);
+    std::vector<UOp> all;
+    for (const Factor& f : factors_) {
+      for (int64_t k = 0; k < f.count * kTileDepth / kFetched / kThreads; k++) {
+        all.push_back(fetch_one(f, k, step, local, gate));
+      }
+    }
+    return arena_.make(Op::COMMIT, dtypes::void_, all);
+  }
+
+  // This thread's k-th vector of a factor.
+  UOp fetch_one(const Factor& f, int64_t k, UOp step, UOp local, UOp in_steps) {
+    constexpr int64_t vectors = kSide / kFetched, rows = kThreads / vectors;  // of a row; at a time
+    const int64_t block = k * rows / kSide, first = k * rows % kSide;
+    const UOp row = thread_ / vectors + first, along = thread_ % vectors * kFetched;
+    const UOp across = f.first + block * kSide + (f.is_transposed ? along : row);
+    const UOp depth = step % steps_of_sum_ * kTileDepth + (f.is_transposed ? row : along);
+    std::vector<std::pair<UOp, UOp>> places{{f.across, across}, {c_.sum, depth}};
+    UOp left = step / steps_of_sum_;
+    for (size_t i = others_.size(); i-- > 0;) {
+      places.emplace_back(others_[i], i == 0 ? left : left % size_of(others_[i]));
+      left = left / size_of(others_[i]);
+    }
+    for (auto& [r, at] : places) at = simplify(at);
+    const UOp from = replace_ranges(f.read.src(0), places);
+    const UOp to = index(local, simplify(step % stages_ * step_elements_ + f.offset +
+                                         block * kBlock + row * kSide + along));
+    std::vector<UOp> srcs{vector_at(to), vector_at(from)};
+    UOp gate = in_steps;
+    if (f.read.src_count() == 3) gate = gate & replace_ranges(f.read.src(1), places);
+    gate = simplify(gate);
+    if (!gate.is_const() || gate.bits() == 0) srcs.push_back(gate);
+    return arena_.make(Op::FETCH, dtypes::void_, srcs);
+  }
+
+  UOp vector_at(UOp pointer) const {
+    return arena_.make(Op::CAST, pointer.dtype().vec(uint16_t(kFetched)), {pointer});
+  }
+
+  // The body with the result for the REDUCE; what it reads of memory, it reads afterwards, when
+  // registers are free.
+  UOp with_result(UOp body, UOp result, UOp done) const {
+    return rebuild(body, [&](UOp n, std::span<const UOp> srcs) {
+      if (n == c_.reduce) return result;
+      const bool is_read =
+          n.is(Op::LOAD) && srcs[0].is(Op::INDEX) && srcs[0].src(0).is(Op::DEFINE_GLOBAL);
+      if (!is_read || is_in_scope(c_.sum, n)) return arena_.with_srcs(n, srcs);
+      std::vector<UOp> all(srcs.begin(), srcs.end());
+      all[0] = index(after(srcs[0].src(0), done), srcs[0].src(1));
+      return arena_.with_srcs(n, all);
+    });
+  }
+
+  Arena& arena_;
+  UOp sink_, end_;
+  TileContraction c_;
+  int64_t columns_, next_id_, stages_, step_elements_, steps_of_sum_, steps_;
+  std::vector<UOp> others_;
+  UOp first_row_, first_column_, warp_, thread_, local_, sums_;
+  std::vector<Factor> factors_;
+};
+
+}  // namespace
+
+FoundContraction find_tile_contraction(UOp sink, int64_t axis) {
+  const auto none = [](const char* why) { return FoundContraction{{}, why}; };
+  const UOp sum = range_by_id(sink, axis);
+  if (!sum) return none("there is no such loop");
+  const UOp reduce = only_reduce(sink);
+  if (sink.src_count() != 1 || !sink.src(0).is(Op::END) || !reduce ||
+      std::ranges::find(reduce.srcs().subspan(1), sum) == reduce.srcs().end() ||
+      reduce.arg_op() != Op::ADD || reduce.dtype() != dtypes::float32) {
+    return none("it is not the loop of the only sum, in float32, of a kernel with one END");
+  }
+  const bool is_known = std::ranges::all_of(reduce.srcs().subspan(1), [](UOp r) {
+    return r.axis() == AxisType::kReduce && r.src(0).is_const();
+  });
+  const bool is_bare = std::ranges::all_of(sink.src(0).srcs().subspan(1),
+                                           [](UOp r) { return r.axis() == AxisType::kGlobal; });
+  if (!is_known || !is_bare) return none("loops of it are cut already, or of no constant size");
+  UOp product = reduce.src(0), condition;
+  if (product.is(Op::WHERE) && is_zero(product.src(2))) {
+    condition = product.src(0);
+    product = product.src(1);
+  }
+  if (!product.is(Op::MUL)) return none("what it sums is no product");
+  std::array reads = {read_of(product.src(0)), read_of(product.src(1))};
+  if (!reads[0] || !reads[1] || reads[0].dtype() != reads[1].dtype()) {
+    return none("the factors are not two reads of one dtype, float16 or bfloat16");
+  }
+  if (condition && !(is_zero_unless(reads[0], condition) && is_zero_unless(reads[1], condition))) {
+    return none("what it sums depends on a condition");
+  }
+  TileContraction c{reduce, {}, {}, sum, reads[0], reads[1]};
+  for (const auto& [a, b] : {std::pair(reads[0], reads[1]), std::pair(reads[1], reads[0])}) {
+    UOp rows, columns;
+    for (UOp r : sink.src(0).srcs().subspan(1)) {
+      const bool in_a = is_in_scope(r, a), in_b = is_in_scope(r, b);
+      if (!r.src(0).is_const() || in_a == in_b) continue;
+      if (in_b && writes_in_order(sink.src(0), r)) columns = r;
+      const bool is_fetched = is_fetched_along(a, r) || is_fetched_along(a, sum);
+      if (in_a && is_fetched && (!rows || size_of(r) > size_of(rows))) rows = r;
+    }
+    if (rows && columns) c.rows = rows, c.columns = columns, c.a = a, c.b = b;
+  }
+  if (!c.rows) return none("there are no rows of one factor and columns of the other");
+  const bool has_a = is_fetched_along(c.a, sum) || is_fetched_along(c.a, c.rows);
+  const bool has_b = is_fetched_along(c.b, sum) || is_fetched_along(c.b, c.columns);
+  if (!has_a || !has_b) return none("a factor does not lie in aligned vectors of 8");
+  return {c, {}};
+}
+
+int64_t tile_bytes(int64_t columns) {
+  return stages_of(columns) * (kTileRows + columns) * kTileDepth * 2;
+}
+
+std::string why_not_tiles(UOp sink, int64_t axis, int64_t columns) {
+  if (columns != 64 && columns != 128 && columns != 256) return "columns are 64, 128 or 256";
+  const FoundContraction found = find_tile_contraction(sink, axis);
+  if (!found.why_not.empty()) return found.why_not;
+  const TileContraction& c = found.contraction;
+  if (size_of(c.rows) % kTileRows != 0 || size_of(c.columns) % columns != 0 ||
+      size_of(c.sum) % kTileDepth != 0) {
+    return "the loops are not made of whole tiles";
+  }
+  int64_t steps = size_of(c.sum) / kTileDepth;
+  for (UOp r : c.reduce.srcs().subspan(1)) steps *= r == c.sum ? 1 : size_of(r);
+  return steps < 2 ? "there is one step alone" : "";
+}
+
+UOp tensor_tiles(UOp sink, int64_t axis, int64_t columns) {
+  return Tiler(sink, find_tile_contraction(sink, axis).contraction, columns).run();
+}
+
+}  // namespace weft

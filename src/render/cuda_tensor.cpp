@@ -1,0 +1,143 @@
+// A block of 64 x 64 elements has rows of 128 bytes, whose eight parts of 16 bytes are exchanged by
+// the row's number (bits 4 to 6 of an address by bits 7 to 9), so that neither way to read it meets
+// a bank twice. Copies write it so, and both kinds of products read it so: nothing else does.
+#include "render/cuda_tensor.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "ir/dtype.h"
+#include "ir/node.h"
+#include "render/gpu_c.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kFunctions =
+    R"(static __device__ __forceinline__ unsigned local_at(const void* p) {
+  unsigned a; asm("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }" : "=r"(a) : "l"(p)); return a;
+}
+static __device__ __forceinline__ unsigned exchanged(unsigned a) { return a ^ (a >> 3 & 0x70); }
+static __device__ __forceinline__ void fetch(void* to, const void* from, bool gate) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" :: "r"(exchanged(local_at(to))), "l"(from), "r"(gate ? 16 : 0) : "memory");
+}
+static __device__ __forceinline__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int left> static __device__ __forceinline__ void wait() {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+#endif
+  asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory");
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+// A tile in local memory: 8 rows of 128 bytes are 1024 apart, blocks 8192.
+static __device__ __forceinline__ unsigned long long tile_at(unsigned a) {
+  return (a & 0x3ffff) >> 4 | 512ull << 16 | 64ull << 32 | 1ull << 62;
+}
+#else
+template <bool turned> static __device__ __forceinline__ void matrices(unsigned (&r)[4], unsigned a) {
+  if (turned) asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(exchanged(a)) : "memory");
+  else asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(exchanged(a)) : "memory");
+}
+#endif
+template <class T> static __device__ __forceinline__ void done(T& sums) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  for (int k = 0; k < sizeof(T) / 4; k++) asm volatile("" : "+f"(sums.v[k]) :: "memory");
+#endif
+}
+)";
+
+// The places of a wgmma's sums, and the sums themselves.
+std::string places(int64_t count) {
+  std::string out;
+  for (int64_t i = 0; i < count; i++) out += fmt::format("{}%{}", i == 0 ? "" : ", ", i);
+  return out;
+}
+std::string operands(int64_t count) {
+  std::string out;
+  for (int64_t i = 0; i < count; i++)
+    out += fmt::format("{}\"+f\"(d.v[{}])", i == 0 ? "" : ", ", i);
+  return out;
+}
+
+// $T sums, $M memory, $F the name of the factors' dtype, $N columns, $A and $B whether transposed,
+// $S the places and $O the operands of the sums, $a and $b the places of the factors.
+constexpr std::string_view kProduct =
+    R"(static __device__ __forceinline__ $T $W($T d, const $M* a, const $M* b, int thread) {
+  const unsigned at_a = local_at(a), at_b = local_at(b);
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+    asm volatile("wgmma.mma_async.sync.aligned.m64n$Nk16.f32.$F.$F {$S}, %$a, %$b, 1, 1, 1, $A, $B;" : $O : "l"(tile_at(at_a + k * ($A ? 2048 : 32))), "l"(tile_at(at_b + k * ($B ? 2048 : 32))));
+  }
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+#else
+  const int warp = thread / 32, t = thread % 32;
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+    unsigned x[4], y[4];
+    matrices<$A>(x, $A ? at_a + (k * 16 + t / 16 * 8 + t % 8) * 128 + (warp * 16 + t / 8 % 2 * 8) * 2
+                     : at_a + (warp * 16 + t % 16) * 128 + (k * 16 + t / 16 * 8) * 2);
+#pragma unroll
+    for (int n = 0; n < $N / 16; n++) {
+      matrices<$B>(y, $B ? at_b + n / 4 * 8192 + (k * 16 + t % 16) * 128 + (n % 4 * 16 + t / 16 * 8) * 2
+                       : at_b + (n * 16 + t / 16 * 8 + t % 8) * 128 + (k * 16 + t / 8 % 2 * 8) * 2);
+#pragma unroll
+      for (int h = 0; h < 2; h++) {
+        float* s = d.v + n * 8 + h * 4;
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.$F.$F.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" : "+f"(s[0]), "+f"(s[1]), "+f"(s[2]), "+f"(s[3]) : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y[h * 2]), "r"(y[h * 2 + 1]));
+      }
+    }
+  }
+#endif
+  return d;
+}
+)";
+
+std::string function_of(UOp wmma, std::string_view name, std::string_view sums_type,
+                        std::string_view memory_type) {
+  const int64_t columns = wmma.ints()[0], sums = columns / 2;
+  const bool is_bfloat = wmma.src(1).dtype().element() == dtypes::bfloat16;
+  std::string out;
+  for (size_t i = 0; i < kProduct.size(); i++) {
+    if (kProduct[i] != '$') {
+      out += kProduct[i];
+      continue;
+    }
+    switch (kProduct[++i]) {
+      case 'T': out += sums_type; break;
+      case 'M': out += memory_type; break;
+      case 'W': out += name; break;
+      case 'F': out += is_bfloat ? "bf16" : "f16"; break;
+      case 'N': out += fmt::format("{}", columns); break;
+      case 'A': out += fmt::format("{}", wmma.ints()[1]); break;
+      case 'B': out += fmt::format("{}", wmma.ints()[2]); break;
+      case 'S': out += places(sums); break;
+      case 'O': out += operands(sums); break;
+      case 'a': out += fmt::format("{}", sums); break;
+      default: out += fmt::format("{}", sums + 1);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+constinit const GpuTensorText kCudaTensor{
+    .functions = kFunctions,
+    .fetch = "fetch($p, $f, $g);",
+    .commit = "commit();",
+    .wait = "wait<$n>();",
+    .function = function_of,
+    .done = "done($v);",
+};
+
+}  // namespace weft

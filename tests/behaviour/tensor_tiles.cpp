@@ -1,0 +1,206 @@
+// Contractions by products of tiles give what the sums give, in the evaluator; their CUDA C goes
+// through the compiler for the architectures that have tensor cores.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "codegen/lower.h"
+#include "codegen/opt/choose_opts.h"
+#include "codegen/opt/opt.h"
+#include "codegen/target.h"
+#include "ir/arena.h"
+#include "ir/array.h"
+#include "ir/build.h"
+#include "ir/dtype.h"
+#include "ir/evaluate.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "render/render.h"
+#include "runtime/cuda/compile_cuda.h"
+
+namespace weft {
+namespace {
+
+// out[batch, row, column] = max(sum of a * b + bias[column], 0) + residual[row, column]
+struct Case {
+  const char* name;
+  int64_t batch, rows, columns, depth;
+  bool a_transposed = false, b_transposed = false, has_epilogue = false;
+  DType type = dtypes::bfloat16;
+  DType out = dtypes::float32;
+};
+
+constexpr Case kCases[] = {
+    {"whole_tiles", 1, 128, 64, 128},
+    {"transposed_a", 1, 128, 64, 128, true, false},
+    {"transposed_b", 1, 128, 64, 192, false, true},
+    {"both_transposed", 1, 128, 64, 128, true, true},
+    {"batch", 2, 128, 64, 128},
+    {"padded", 1, 72, 40, 88},
+    {"padded_transposed", 1, 40, 72, 72, true, true},
+    {"shallow", 1, 128, 64, 40},
+    {"tiles", 1, 256, 128, 320},
+    {"epilogue", 1, 136, 64, 128, false, false, true},
+    {"half", 1, 128, 64, 128, false, true, false, dtypes::float16, dtypes::float16},
+};
+
+UOp kernel(Arena& arena, const Case& c) {
+  const UOp z = range(arena, c.batch, 0), r = range(arena, c.rows, 1),
+            n = range(arena, c.columns, 2), k = range(arena, c.depth, 3, AxisType::kReduce);
+  const auto global = [&](DType type, int64_t size, int64_t id) {
+    return define_global(arena, type, size, id);
+  };
+  const UOp a =
+      load(index(global(c.type, c.batch * c.rows * c.depth, 1),
+                 z * (c.rows * c.depth) + (c.a_transposed ? k * c.rows + r : r * c.depth + k)));
+  const UOp b = load(
+      index(global(c.type, c.batch * c.columns * c.depth, 2),
+            z * (c.columns * c.depth) + (c.b_transposed ? n * c.depth + k : k * c.columns + n)));
+  UOp x = reduce(Op::ADD, cast(a, dtypes::float32) * cast(b, dtypes::float32), std::vector{k});
+  if (c.has_epilogue) {
+    const UOp bias = load(index(global(dtypes::float32, c.columns, 3), n));
+    const UOp residual =
+        load(index(global(dtypes::float32, c.rows * c.columns, 4), r * c.columns + n));
+    x = residual + max(x + bias, constant(arena, dtypes::float32, 0.0));
+  }
+  const UOp out = index(global(c.out, c.batch * c.rows * c.columns, 0),
+                        z * (c.rows * c.columns) + r * c.columns + n);
+  return sink(end(out.assign(cast(x, c.out)), std::vector{z, r, n}));
+}
+
+// Small integers: sums are exact in every order.
+Array numbers(DType type, int64_t size, int64_t seed) {
+  std::vector<double> out;
+  for (int64_t i = 0; i < size; i++) out.push_back(double((i * 37 + i / 7 * 5 + seed) % 7 - 3));
+  return Array::of_doubles(type, {size}, out);
+}
+
+Bindings bindings_of(const Case& c) {
+  Bindings out;
+  out.buffers[0] = Array::zeros(c.out, {c.batch * c.rows * c.columns});
+  out.buffers[1] = numbers(c.type, c.batch * c.rows * c.depth, 1);
+  out.buffers[2] = numbers(c.type, c.batch * c.columns * c.depth, 2);
+  out.buffers[3] = numbers(dtypes::float32, c.columns, 3);
+  out.buffers[4] = numbers(dtypes::float32, c.rows * c.columns, 4);
+  return out;
+}
+
+std::vector<double> expected(const Case& c, Bindings& b) {
+  const auto a = b.buffers[1].doubles(), w = b.buffers[2].doubles(), bias = b.buffers[3].doubles(),
+             residual = b.buffers[4].doubles();
+  std::vector<double> out;
+  for (int64_t z = 0; z < c.batch; z++) {
+    for (int64_t r = 0; r < c.rows; r++) {
+      for (int64_t n = 0; n < c.columns; n++) {
+        double sum = 0;
+        for (int64_t k = 0; k < c.depth; k++) {
+          const int64_t of_a = c.a_transposed ? k * c.rows + r : r * c.depth + k;
+          const int64_t of_b = c.b_transposed ? n * c.depth + k : k * c.columns + n;
+          sum += a[size_t(z * c.rows * c.depth + of_a)] * w[size_t(z * c.columns * c.depth + of_b)];
+        }
+        if (c.has_epilogue) {
+          sum = residual[size_t(r * c.columns + n)] + std::max(sum + bias[size_t(n)], 0.0);
+        }
+        out.push_back(sum);
+      }
+    }
+  }
+  return out;
+}
+
+Target tensor_target() {
+  Target out = cuda_target();
+  out.groups.threads = 1024;
+  out.groups.together = 8;
+  out.narrow_indices = true;
+  out.tensor.local_bytes = 227 << 10;
+  out.tensor.most_columns = 256;
+  return out;
+}
+
+OptList tiled(UOp ast) {
+  OptList out = choose_opts(ast, tensor_target());
+  EXPECT_FALSE(out.empty());
+  EXPECT_TRUE(!out.empty() && out.back().kind == OptKind::kTensor) << print(out);
+  return out;
+}
+
+class TensorTiles : public testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(All, TensorTiles, testing::ValuesIn(kCases),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST_P(TensorTiles, LikeSums) {
+  const Case& c = GetParam();
+  Arena arena;
+  const UOp ast = kernel(arena, c);
+  const UOp linear = lower(ast, tensor_target(), tiled(ast));
+  Bindings b = bindings_of(c);
+  const std::vector<double> wanted = expected(c, b);
+  evaluate(linear, b);
+  EXPECT_EQ(b.buffers[0].doubles(), wanted);
+}
+
+TEST(TensorTiles, OtherWidths) {
+  const Case c{"", 1, 128, 256, 128};
+  for (const int64_t columns : {64, 128, 256}) {
+    Arena arena;
+    const OptList opts = parse_opts(fmt::format("TENSOR(3, {})", columns));
+    Bindings b = bindings_of(c);
+    const std::vector<double> wanted = expected(c, b);
+    evaluate(lower(kernel(arena, c), tensor_target(), opts), b);
+    EXPECT_EQ(b.buffers[0].doubles(), wanted) << columns;
+  }
+}
+
+TEST(TensorTiles, SaysWhyNot) {
+  const auto reason = [](const Case& c, int64_t columns) {
+    Arena arena;
+    const UOp ast = kernel(arena, c);
+    return why_not(apply_opts(ast, {}), {OptKind::kTensor, 3, columns});
+  };
+  EXPECT_EQ(reason({"", 1, 128, 64, 128}, 64), "");
+  EXPECT_EQ(reason({"", 1, 128, 64, 128}, 96), "columns are 64, 128 or 256");
+  EXPECT_EQ(reason({"", 1, 100, 64, 128}, 64), "the loops are not made of whole tiles");
+  EXPECT_EQ(reason({"", 1, 128, 64, 64}, 64), "there is one step alone");
+  EXPECT_EQ(reason({"", 1, 128, 68, 128}, 64), "a factor does not lie in aligned vectors of 8");
+  EXPECT_EQ(reason({"", 1, 128, 64, 128, false, false, false, dtypes::float32}, 64),
+            "the factors are not two reads of one dtype, float16 or bfloat16");
+}
+
+TEST(TensorTiles, OddSizesAreTiledOtherwise) {
+  for (const Case& c : {Case{"", 1, 130, 67, 129}, Case{"", 1, 16, 16, 512}}) {
+    Arena arena;
+    for (const Opt& opt : choose_opts(kernel(arena, c), tensor_target())) {
+      EXPECT_NE(opt.kind, OptKind::kTensor);
+    }
+  }
+}
+
+class TensorTilesCompile : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(All, TensorTilesCompile, testing::Values(80, 90),
+                         [](const auto& test) { return fmt::format("sm_{}", test.param); });
+
+TEST_P(TensorTilesCompile, EveryCase) {
+  if (!cuda_compiler_missing().empty()) GTEST_SKIP() << cuda_compiler_missing();
+  std::string text;
+  size_t count = 0;
+  for (const Case& c : kCases) {
+    Arena arena;
+    const UOp ast = kernel(arena, c);
+    const UOp linear = lower(ast, tensor_target(), tiled(ast));
+    text += fmt::format("namespace n{0} {{\n{1}}}\n", count,
+                        render_cuda(linear, fmt::format("kernel{}", count)));
+    count++;
+  }
+  EXPECT_NE(text.find("wgmma.mma_async"), std::string::npos);
+  EXPECT_NE(text.find("mma.sync"), std::string::npos);
+  EXPECT_FALSE(compile_cuda(text, "tiles", GetParam()).empty());
+}
+
+}  // namespace
+}  // namespace weft
