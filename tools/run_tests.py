@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 os.environ.setdefault("WEFT_DEVICE", "REF")  # what does not name a device is about values and schedules
+os.environ.setdefault("CC", "gcc")  # drivers of other devices bring a clang, which would come first
 if wgpu := importlib.util.find_spec("wgpu"):  # what is not Python finds its library by this
     folder = pathlib.Path(str(wgpu.origin)).parent
     os.environ.setdefault("WEFT_WGPU_LIBRARY", str(folder / "resources/libwgpu_native-release.so"))
