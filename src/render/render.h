@@ -25,17 +25,19 @@ namespace weft {
 std::string render_c(UOp linear, std::string_view name);     // C11 with vector extensions
 std::string render_llvm(UOp linear, std::string_view name);  // LLVM IR, of LLVM 16 or newer
 
-// How a WebGPU device does float32, which the language leaves open.
-struct WgslFloats {
+// How a WebGPU device does float32, which the language leaves open, and what its driver bounds.
+struct WgslDriver {
   bool fused = false;       // fma() rounds once; else its text is an exact one in integers
   bool contracts = false;   // a * b + c may become an fma,
   bool simplifies = false;  // or (a + b) - b become a: the text keeps it from that
+  int64_t iterations = 0;   // of all loops of a thread, after which it ends them; 0: it does not
 };
 // A WGSL module with the entry point `main`. Bindings of group 0: 0 is a uniform buffer of
 // vec4<u32>, all zeros the first, then the VARIABLEs with their low and high words; the others are
 // the DEFINE_GLOBALs that stand in the list, by number. Memory is in words: buffers have a multiple
 // of 4 bytes, of 8 with 64-bit dtypes.
-std::string render_wgsl(UOp linear, std::string_view name, WgslFloats floats = {});
+// Throws DeviceError where a thread runs more iterations than the driver allows, however unrolled.
+std::string render_wgsl(UOp linear, std::string_view name, WgslDriver driver = {});
 
 // PTX: one .entry that takes a pointer for each DEFINE_GLOBAL in order of number, then the value of
 // each of variable_names() in its dtype; DEFINE_LOCALs that need more than 48 KiB are the dynamic
@@ -60,7 +62,7 @@ enum class HalfCasts : bool { kDecomposed, kNative };
 // their defaults: the machine's owner sets them.
 Target c_target(HalfCasts half = HalfCasts::kDecomposed);
 Target llvm_target(HalfCasts half = HalfCasts::kDecomposed);
-Target wgsl_target(WgslFloats floats = {});
+Target wgsl_target(WgslDriver driver = {});
 
 // For devices with workgroups: kernels that take a pointer per DEFINE_GLOBAL, then the VARIABLEs in
 // the order of variable_names(), of the dtypes that they have in the list. The targets are without

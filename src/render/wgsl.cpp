@@ -30,6 +30,7 @@
 #include "render/render.h"
 #include "render/renderer.h"
 #include "render/wgsl_functions.h"
+#include "render/wgsl_loops.h"
 #include "render/wgsl_ops.h"
 
 namespace weft {
@@ -47,31 +48,6 @@ bool is_long(DType t) { return t.is_int() && t.bits() == 64; }
 bool is_packed(DType t) { return t.item_bytes() < kWordBytes; }
 
 size_t lanes_of(DType t) { return t.lanes; }
-
-// A power of two, at most kWordBytes, that divides an index.
-int64_t power_in(UOp index, int depth = 8) {
-  const auto of_number = [](int64_t n) {
-    return n == 0 ? int64_t(kWordBytes) : std::min<int64_t>(n & -n, kWordBytes);
-  };
-  if (index.is_const()) return of_number(index.const_int());
-  if (depth == 0) return 1;
-  if (index.is(Op::CAST)) return power_in(index.src(0), depth - 1);
-  if (index.is(Op::SHL) && index.src(1).is_const()) {
-    return of_number(int64_t(1) << std::clamp<int64_t>(index.src(1).const_int(), 0, 8));
-  }
-  const bool is_sum = index.is(Op::ADD) || index.is(Op::SUB);
-  if (!is_sum && !index.is(Op::MUL)) return 1;
-  const int64_t a = power_in(index.src(0), depth - 1), b = power_in(index.src(1), depth - 1);
-  return is_sum ? std::min(a, b) : of_number(a * b);
-}
-
-// What the index of the element that a pointer points to is known to be a multiple of.
-int64_t alignment_of(UOp pointer) {
-  UOp n = pointer;
-  while (n.is(Op::AFTER) || n.is(Op::CAST)) n = n.src(0);
-  if (!n.is(Op::INDEX)) return kWordBytes;
-  return power_in(n.src(1)) * std::bit_floor(unsigned(n.dtype().lanes));
-}
 
 // A name, a number, a call or something in brackets: what stands as an operand as it is.
 bool is_atom(std::string_view text) {
@@ -93,12 +69,13 @@ std::string in_brackets(std::string text) {
 
 class WgslRenderer : public Renderer {
  public:
-  WgslRenderer(UOp linear, WgslFloats floats) : Renderer(linear), floats_(floats) {}
+  WgslRenderer(UOp linear, WgslDriver driver) : Renderer(linear), driver_(driver) {}
 
   std::string run() {
     find_packed_stores();
     find_folds();
     find_computed_with();
+    if (driver_.iterations > 0) copies_ = loop_copies(linear_, driver_.iterations);
     bind_arguments();
     walk();
     std::string out = declarations_;
@@ -118,7 +95,7 @@ class WgslRenderer : public Renderer {
   // Sums with 0 and products with it are what compilers simplify against IEEE 754.
   std::string constant(UOp n) override {
     std::string text = wgsl_constant(n.dtype(), n.bits());
-    if (!floats_.simplifies || n.dtype().scalar != Scalar::kFloat32) return text;
+    if (!driver_.simplifies || n.dtype().scalar != Scalar::kFloat32) return text;
     const double value = double_of_bits(n.dtype().element(), n.bits());
     return value == 0 || !std::isfinite(value) ? fmt::format("opaque({})", text) : text;
   }
@@ -143,26 +120,50 @@ class WgslRenderer : public Renderer {
   void open_loop(UOp range) override {
     const std::string name = unique(fmt::format("r{}", range.range_id()));
     const UOp size = range.src(0);
+    const bool is_wide = is_long(range.dtype());
     const bool is_short = bounds(size).hi <= std::numeric_limits<int32_t>::max();
     bind(range, name);
-    if (!is_long(range.dtype())) {
-      const std::string t = wgsl_type(range.dtype());
-      line(fmt::format("for (var {0}: {1} = 0; {0} < {2}; {0}++) {{", name, t, operand(size, 0)));
-    } else if (is_short) {
-      const std::string count = unique(name + "_count");
-      const std::string end = size.is_const() ? fmt::format("{}", size.const_int())
-                                              : fmt::format("i32({}.x)", operand(size, 0));
-      line(fmt::format("for (var {0}: i32 = 0; {0} < {1}; {0}++) {{", count, end));
-      line(fmt::format("  let {} = vec2<u32>(u32({}), 0u);", name, count));
+    Loop loop;
+    std::string start, head;
+    if (is_wide && !is_short) {
+      start = fmt::format("var {} = vec2<u32>(0u, 0u)", name);
+      loop.condition = fmt::format("lt_i64({}, {})", name, operand(size, 0));
+      loop.step = fmt::format("{0} = add_u64({0}, vec2<u32>(1u, 0u))", name);
     } else {
-      line(
-          fmt::format("for (var {0} = vec2<u32>(0u, 0u); lt_i64({0}, {1}); "
-                      "{0} = add_u64({0}, vec2<u32>(1u, 0u))) {{",
-                      name, operand(size, 0)));
+      const std::string count = is_wide ? unique(name + "_count") : name;
+      const std::string end = size.is_const() ? fmt::format("{}", size.const_int())
+                              : is_wide       ? fmt::format("i32({}.x)", operand(size, 0))
+                                              : operand(size, 0);
+      start = fmt::format("var {}: {} = 0", count, is_wide ? "i32" : wgsl_type(range.dtype()));
+      loop.condition = fmt::format("{} < {}", count, end);
+      loop.step = fmt::format("{}++", count);
+      if (is_wide) head = fmt::format("let {} = vec2<u32>(u32({}), 0u);", name, count);
     }
+    if (const auto found = copies_.find(range); found != copies_.end()) loop.copies = found->second;
+    line(fmt::format("for ({}; {}; {}) {{", start, loop.condition,
+                     loop.copies > 1 ? std::string() : loop.step));
     depth_++;
+    loop.first = body_.size();
+    if (!head.empty()) line(head);
+    loops_.push_back(std::move(loop));
   }
-  void close_loop(UOp) override { close(); }
+
+  // Copies of a body are blocks one after the other, each if there is still something to do.
+  void close_loop(UOp) override {
+    const Loop loop = std::move(loops_.back());
+    loops_.pop_back();
+    if (loop.copies > 1) {
+      const std::string once = body_.substr(loop.first);
+      body_.resize(loop.first);
+      for (int64_t k = 0; k < loop.copies; k++) {
+        line(fmt::format("if ({}) {{", loop.condition));
+        body_ += once;
+        line(fmt::format("  {};", loop.step));
+        line("}");
+      }
+    }
+    close();
+  }
   void open_if(UOp n) override {
     line(fmt::format("if ({}) {{", operand(n.src(0), 0)));
     depth_++;
@@ -173,7 +174,7 @@ class WgslRenderer : public Renderer {
     std::vector<std::string> lanes;
     lanes.reserve(lanes_of(after.dtype()));
     for (size_t k = 0; k < lanes_of(after.dtype()); k++) {
-      lanes.push_back(reg.is(Op::DEFINE_REG) ? register_lane(reg, k) : loaded(reg, {"0u", 1}, k));
+      lanes.push_back(reg.is(Op::DEFINE_REG) ? register_lane(reg, k) : loaded(reg, "0u", k));
     }
     name_lanes(after, std::move(lanes));
   }
@@ -187,7 +188,7 @@ class WgslRenderer : public Renderer {
       if (reg.is(Op::DEFINE_REG)) {
         line(fmt::format("{} = {};", register_lane(reg, k), value));
       } else {
-        write(reg, {"0u", 1}, k, value);
+        write(reg, "0u", k, value);
       }
     }
     if (is_gated) close();
@@ -204,15 +205,14 @@ class WgslRenderer : public Renderer {
       index = fmt::format("{} * {}{}", in_brackets(index), lanes, is_signed ? "i" : "u");
     }
     if (!is_atom(index)) index = named(std::move(index));
-    addresses_[n] = {index, alignment_of(n)};
+    addresses_[n] = index;
     bind(n, text(n.src(0)));
   }
 
   void load(UOp n) override {
     const auto [base, at] = find_address(n.src(0));
     std::vector<std::string> lanes;
-    const std::vector<std::string> words =
-        n.src_count() == 1 ? whole_words(base, at, n.dtype()) : std::vector<std::string>();
+    const std::vector<std::string> words = whole_words(n, base, at);
     for (size_t k = 0; k < lanes_of(n.dtype()); k++) {
       if (n.src_count() == 1) {
         lanes.push_back(words.empty() ? loaded(base, at, k) : part(base, words, k));
@@ -220,8 +220,8 @@ class WgslRenderer : public Renderer {
       }
       const std::string gate = gate_name(n.src(1), k);
       const std::string place = named(fmt::format("select(0u, {}, {})", word_at(at, k), gate));
-      lanes.push_back(fmt::format("select({}, {}, {})", operand(n.src(2), k),
-                                  loaded(base, {place, 1}, 0), gate));
+      lanes.push_back(
+          fmt::format("select({}, {}, {})", operand(n.src(2), k), loaded(base, place, 0), gate));
     }
     name_lanes(n, std::move(lanes));
   }
@@ -235,7 +235,7 @@ class WgslRenderer : public Renderer {
       line(fmt::format("if ({}) {{", operand(n.src(2), 0)));
       depth_++;
     }
-    if (!is_masked && is_whole(at, type)) {
+    if (!is_masked && is_whole(n.src(0), type)) {
       write_words(n, base, at);
     } else {
       for (size_t k = 0; k < lanes_of(type); k++) {
@@ -260,9 +260,10 @@ class WgslRenderer : public Renderer {
   }
 
  private:
-  struct Address {
-    std::string index;     // of an element; a name or a number
-    int64_t multiple = 1;  // that it is known to be a multiple of
+  struct Loop {
+    std::string condition, step;
+    int64_t copies = 1;
+    size_t first = 0;  // of its body
   };
 
   // ----------------------------------------------------------------------------------- memory
@@ -274,36 +275,34 @@ class WgslRenderer : public Renderer {
       const UOp base = place_of(n.src(0)).base;
       if (base.is(Op::DEFINE_REG) || !is_packed(element_of(base))) continue;
       const bool is_masked = n.src_count() > 2 && n.src(2).dtype().is_vector();
-      const Address at{{}, alignment_of(n.src(0))};
-      if (is_masked || !is_whole(at, n.src(1).dtype())) atomics_.insert(base);
+      if (is_masked || !is_whole(n.src(0), n.src(1).dtype())) atomics_.insert(base);
     }
   }
 
   static DType element_of(UOp base) { return base.dtype().element(); }
 
   // A vector of small elements that fills words.
-  static bool is_whole(const Address& at, DType type) {
+  static bool is_whole(UOp pointer, DType type) {
     const int bytes = type.item_bytes();
-    return bytes < kWordBytes && type.lanes * bytes % kWordBytes == 0 &&
-           at.multiple * bytes % kWordBytes == 0;
+    return bytes < kWordBytes && type.lanes * bytes % kWordBytes == 0 && is_aligned(pointer);
   }
 
-  std::pair<UOp, Address> find_address(UOp pointer) {
+  std::pair<UOp, std::string> find_address(UOp pointer) {
     UOp n = pointer;
     while (n.is(Op::AFTER) || n.is(Op::CAST)) n = n.src(0);
     const auto found = addresses_.find(n);
     const UOp base = place_of(pointer).base;
-    return {base, found == addresses_.end() ? Address{"0u", kWordBytes} : found->second};
+    return {base, found == addresses_.end() ? "0u" : found->second};
   }
 
   // The index of lane k, and the same in u32.
-  static std::string element_at(const Address& at, size_t k) {
-    return k == 0 ? at.index : fmt::format("{} + {}u", word_at(at, 0), k);
+  static std::string element_at(const std::string& at, size_t k) {
+    return k == 0 ? at : fmt::format("{} + {}u", word_at(at, 0), k);
   }
-  static std::string word_at(const Address& at, size_t k) {
+  static std::string word_at(const std::string& at, size_t k) {
     if (k > 0) return element_at(at, k);
-    const bool is_number = std::isdigit((unsigned char)at.index[0]) != 0;
-    return is_number ? at.index : fmt::format("u32({})", at.index);
+    const bool is_number = std::isdigit((unsigned char)at[0]) != 0;
+    return is_number ? at : fmt::format("u32({})", at);
   }
 
   std::string word(UOp base, const std::string& index) {
@@ -311,7 +310,7 @@ class WgslRenderer : public Renderer {
     return atomics_.contains(base) ? fmt::format("atomicLoad(&{})", at) : at;
   }
 
-  std::string loaded(UOp base, const Address& at, size_t k) {
+  std::string loaded(UOp base, const std::string& at, size_t k) {
     const DType type = element_of(base);
     if (!is_packed(type)) return word(base, element_at(at, k));
     const std::string i = named_word(word_at(at, k));
@@ -331,9 +330,10 @@ class WgslRenderer : public Renderer {
   }
 
   // The words of a vector of small elements, by name; none where it may begin inside of one.
-  std::vector<std::string> whole_words(UOp base, const Address& at, DType type) {
+  std::vector<std::string> whole_words(UOp load, UOp base, const std::string& at) {
     std::vector<std::string> words;
-    if (!is_whole(at, type)) return words;
+    const DType type = load.dtype();
+    if (load.src_count() > 1 || !is_whole(load.src(0), type)) return words;
     const int each = kWordBytes / type.item_bytes();
     const std::string first = named(fmt::format("{} >> {}u", word_at(at, 0), each / 2));
     for (int w = 0; w < type.lanes / each; w++) {
@@ -357,7 +357,7 @@ class WgslRenderer : public Renderer {
     return value;
   }
 
-  void write(UOp base, const Address& at, size_t k, const std::string& value) {
+  void write(UOp base, const std::string& at, size_t k, const std::string& value) {
     const DType type = element_of(base);
     if (!is_packed(type)) {
       return line(fmt::format("{}[{}] = {};", text(base), element_at(at, k), value));
@@ -370,7 +370,7 @@ class WgslRenderer : public Renderer {
     line(fmt::format("atomicOr({}, {} << {});", to, as_bits(type, value), shift));
   }
 
-  void write_words(UOp store, UOp base, const Address& at) {
+  void write_words(UOp store, UOp base, const std::string& at) {
     const DType type = store.src(1).dtype();
     const int bits = 8 * type.item_bytes(), each = 32 / bits;
     const std::string first = named(fmt::format("{} >> {}u", word_at(at, 0), each / 2));
@@ -405,7 +405,7 @@ class WgslRenderer : public Renderer {
     // What overflows, or is divided by zero, before the program runs is an error.
     if (is_constant) operands[0] = named(operands[0]);
     const bool is_twice = n.src_count() == 2 && n.src(0) == n.src(1);
-    if (floats_.simplifies && is_twice && (n.is(Op::SUB) || n.is(Op::FDIV)) &&
+    if (driver_.simplifies && is_twice && (n.is(Op::SUB) || n.is(Op::FDIV)) &&
         n.dtype().is_float()) {
       operands[1] = fmt::format("opaque({})", operands[1]);
     }
@@ -417,7 +417,7 @@ class WgslRenderer : public Renderer {
   // What is computed next must not become one operation with n.
   bool needs_guard(UOp n) const {
     if (n.dtype().scalar != Scalar::kFloat32 || !computed_with_.contains(n)) return false;
-    return floats_.simplifies ? kRounded.has(n.op()) : floats_.contracts && n.is(Op::MUL);
+    return driver_.simplifies ? kRounded.has(n.op()) : driver_.contracts && n.is(Op::MUL);
   }
   void find_computed_with() {
     for (UOp n : linear_.srcs()) {
@@ -562,21 +562,23 @@ class WgslRenderer : public Renderer {
     line("}");
   }
 
-  Fused fused() const { return floats_.fused ? Fused::kYes : Fused::kNo; }
+  Fused fused() const { return driver_.fused ? Fused::kYes : Fused::kNo; }
 
-  const WgslFloats floats_;
+  const WgslDriver driver_;
   std::string declarations_, registers_, body_;
   int depth_ = 1;
   std::array<int64_t, 3> threads_{1, 1, 1};
   std::unordered_set<UOp> atomics_, folds_, computed_with_;
-  std::unordered_map<UOp, Address> addresses_;
+  std::unordered_map<UOp, std::string> addresses_;  // the indices of elements: names or numbers
+  std::unordered_map<UOp, int64_t> copies_;         // of loops that do several iterations at a time
+  std::vector<Loop> loops_;                         // that are open
   std::unordered_map<UOp, std::vector<std::string>> lanes_;
 };
 
 }  // namespace
 
-std::string render_wgsl(UOp linear, std::string_view, WgslFloats floats) {
-  return WgslRenderer(linear, floats).run();
+std::string render_wgsl(UOp linear, std::string_view, WgslDriver driver) {
+  return WgslRenderer(linear, driver).run();
 }
 
 }  // namespace weft

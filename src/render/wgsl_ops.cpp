@@ -271,7 +271,7 @@ constexpr NativeRow kNative[] = {
 }  // namespace
 
 // The sizes are those that every WebGPU device has.
-Target wgsl_target(WgslFloats floats) {
+Target wgsl_target(WgslDriver driver) {
   Target out;
   out.name = "WGSL";
   for (const NativeRow& row : kNative) {
@@ -279,7 +279,7 @@ Target wgsl_target(WgslFloats floats) {
       if (row.ops.has(Op(i))) out.native[i] |= row.dtypes;
     }
   }
-  if (floats.fused) out.native[size_t(Op::MULACC)] |= kFloat;
+  if (driver.fused) out.native[size_t(Op::MULACC)] |= kFloat;
   out.vector_bytes = 16;
   out.vector_arithmetic = false;
   out.limits.buffers = 8;

@@ -71,7 +71,7 @@ class WebGpuProgram : public Program {
  private:
   static std::function<RenderFunction> render_for(const WebGpuQueue& queue) {
     return [&](UOp linear, std::string_view name) {
-      return render_wgsl(linear, name, queue.floats());
+      return render_wgsl(linear, name, queue.driver());
     };
   }
   void compile(std::string_view name) {
@@ -87,7 +87,7 @@ class WebGpuProgram : public Program {
 
 class WebGpuDevice : public Device {
  public:
-  WebGpuDevice() : Device("WEBGPU"), target_(wgsl_target(queue_.floats())) {}
+  WebGpuDevice() : Device("WEBGPU"), target_(wgsl_target(queue_.driver())) {}
 
   DTypeSet missing_dtypes() const override { return set_of(Scalar::kFloat64); }
   const KernelLimits& limits() const override { return target_.limits; }

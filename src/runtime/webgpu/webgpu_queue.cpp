@@ -89,7 +89,7 @@ class WebGpuQueue::ErrorScope {
 WebGpuQueue::WebGpuQueue() : wgpu_(wgpu_library()), process_(getpid()) {
   open_adapter();
   queue_ = wgpu_.device_get_queue(device_);
-  floats_ = find_floats();
+  driver_ = find_driver();
 }
 
 void WebGpuQueue::open_adapter() {
@@ -146,23 +146,30 @@ void WebGpuQueue::open_adapter() {
 }
 
 // (1 + 2^-12)^2 - (1 + 2^-11) is 2^-24 with one rounding and 0 with two. 1 + 2^-12 plus and minus
-// 2^23 is 1, unless the two are left out.
-WgslFloats WebGpuQueue::find_floats() {
+// 2^23 is 1, unless the two are left out. Mesa's software Vulkan ends loops after 65535 iterations,
+// without a word.
+WgslDriver WebGpuQueue::find_driver() {
   constexpr std::string_view source =
       "@group(0) @binding(1) var<storage, read_write> data: array<f32>;\n"
       "@compute @workgroup_size(1) fn main() {\n"
       "  data[2] = fma(data[0], data[0], data[1]);\n"
       "  data[3] = data[0] * data[0] + data[1];\n"
       "  data[4] = (data[0] + 8388608.0f) - 8388608.0f;\n"
+      "  var count = 0u;\n"
+      "  for (var i = 0u; i < 100000u; i++) { count += select(0u, 1u, data[i & 1u] != 0.0f); }\n"
+      "  data[5] = f32(count);\n"
       "}\n";
   const auto pipeline = compile(source, "probe");
-  std::array<float, 5> values{1 + 0x1p-12F, -1 - 0x1p-11F, 0, 0, 0};
+  std::array<float, 6> values{1 + 0x1p-12F, -1 - 0x1p-11F, 0, 0, 0, 0};
   Memory* memory = allocate(sizeof values);
   write(*memory, std::as_bytes(std::span(values)));
   run(*pipeline, std::span(&memory, 1), {}, {1, 1, 1});
   read(std::as_writable_bytes(std::span(values)), *memory);
   free(memory);
-  return {.fused = values[2] != 0, .contracts = values[3] != 0, .simplifies = values[4] != 1};
+  return {.fused = values[2] != 0,
+          .contracts = values[3] != 0,
+          .simplifies = values[4] != 1,
+          .iterations = values[5] == 100000 ? 0 : int64_t(values[5])};
 }
 
 // ----------------------------------------------------------------------------------------- errors

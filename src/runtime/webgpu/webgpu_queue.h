@@ -47,7 +47,7 @@ class WebGpuQueue {
   void synchronize();
 
   const std::string& description() const { return description_; }
-  const WgslFloats& floats() const { return floats_; }
+  const WgslDriver& driver() const { return driver_; }
 
  private:
   class ErrorScope;
@@ -57,7 +57,7 @@ class WebGpuQueue {
   };
 
   void open_adapter();
-  WgslFloats find_floats();
+  WgslDriver find_driver();
   void check_usable() const;
   void check_errors();
   void flush();
@@ -79,7 +79,7 @@ class WebGpuQueue {
   wgpu::Queue queue_ = nullptr;
   wgpu::Limits limits_{};
   std::string description_;
-  WgslFloats floats_;
+  WgslDriver driver_;
 
   mutable std::mutex mutex_;
   wgpu::Encoder encoder_ = nullptr;  // of the commands that are not submitted yet
