@@ -1,6 +1,7 @@
 // Platforms, devices, and what they say.
 #include "runtime/opencl/opencl_library.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
