@@ -209,7 +209,7 @@ TEST(TensorErrors, devices) {
        "[assign] one tensor is on REF, the other on NULL"},
       {"unknown", [](Tensor&) { Tensor::zeros({1}, dtypes::int8, "ABACUS"); },
        "[device] there is no device ABACUS; there are CPU, CPU:LLVM, CPU:C, REF, NULL, and with a "
-       "driver CUDA"},
+       "driver CUDA, OPENCL, WEBGPU"},
   });
 }
 
