@@ -8,11 +8,20 @@ import pytest
 DEVICE = os.environ.setdefault("WEFT_DEVICE", "REF")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--one-in", type=int, default=1, help="run one in so many tests of each file")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "host: what holds only where memory is the process's own, and on its kernels")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    share = config.getoption("--one-in")
+    left_out = [item for k, item in enumerate(items) if k % share != share // 2]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for k, item in enumerate(items) if k % share == share // 2]
     if DEVICE.startswith(("REF", "CPU")):
         return
     skip = pytest.mark.skip(reason=f"memory of {DEVICE} is not the process's own")

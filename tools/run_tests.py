@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 os.environ.setdefault("WEFT_DEVICE", "REF")  # what does not name a device is about values and schedules
+os.environ.setdefault("CC", "gcc")  # drivers of other devices bring a clang, which would come first
 if wgpu := importlib.util.find_spec("wgpu"):  # what is not Python finds its library by this
     folder = pathlib.Path(str(wgpu.origin)).parent
     os.environ.setdefault("WEFT_WGPU_LIBRARY", str(folder / "resources/libwgpu_native-release.so"))
@@ -50,9 +51,10 @@ NEEDS_TORCH = {"fuzz_gradients"}
 
 
 class DeviceTests(NamedTuple):
-    """What of the suites runs with WEFT_DEVICE set to a device: files of tests, and fuzz programs with their cases."""
+    """What of the suites runs with WEFT_DEVICE set to a device: one in so many tests of some files, and fuzz programs
+    with their cases."""
 
-    files: list[str]
+    files: dict[str, int]
     kernels: int  # cases of fuzz_kernels, each the kernels of a graph
     programs: int  # of fuzz_programs
     jits: int  # of fuzz_jit
@@ -60,8 +62,10 @@ class DeviceTests(NamedTuple):
 
 # Together they take at most 5 minutes on 2 cores.
 DEVICES = {
-    "OPENCL": DeviceTests(["test_tensor_programs.py", "test_tensor_index.py", "test_jit.py"], 60, 100, 40),
-    "WEBGPU": DeviceTests(["test_tensor_programs.py", "test_tensor_index.py", "test_jit.py"], 60, 100, 40),
+    "OPENCL": DeviceTests({"test_ops_of_tables": 150, "test_tensor_programs": 20, "test_tensor_index": 8, "test_jit": 1},
+                          40, 60, 20),
+    "WEBGPU": DeviceTests({"test_ops_of_tables": 150, "test_tensor_programs": 20, "test_tensor_index": 8, "test_jit": 1},
+                          40, 60, 20),
 }
 
 # Under a sanitizer a fuzz program runs one case in SANITIZED_SHARE, and weft_tests leaves out the
@@ -142,16 +146,17 @@ def python_environment(build: pathlib.Path) -> dict[str, str]:
 
 
 def run_pytest(build: pathlib.Path) -> Count:
-    return pytest_of(build, sorted({p.parent for p in (ROOT / "tests").rglob("test_*.py")}))
+    return pytest_of(build, [*sorted({p.parent for p in (ROOT / "tests").rglob("test_*.py")})])
 
 
-def pytest_of(build: pathlib.Path, paths: list[pathlib.Path], environment: dict[str, str] | None = None) -> Count:
+def pytest_of(build: pathlib.Path, arguments: list[str | pathlib.Path],
+              environment: dict[str, str] | None = None) -> Count:
     if importlib.util.find_spec("pytest") is None:
         say("  pytest is not installed")
         return Count(skipped=1)
     report = build / "pytest.xml"
     report.unlink(missing_ok=True)
-    ok = call([sys.executable, "-m", "pytest", "-q", "-rs", "--tb=short", f"--junitxml={report}", *paths],
+    ok = call([sys.executable, "-m", "pytest", "-q", "-rs", "--tb=short", f"--junitxml={report}", *arguments],
               {**python_environment(build), **(environment or {})})
     if not report.exists():
         return Count(failed=1)
@@ -212,7 +217,9 @@ def run_devices(build: pathlib.Path) -> Count:
         say(f"  {device}")
         start = time.monotonic()
         environment = {"WEFT_DEVICE": device}
-        count = count.plus(pytest_of(build, [ROOT / "tests/python" / f for f in tests.files], environment))
+        for file, share in tests.files.items():
+            say(f"  {file}.py, one test in {share}")
+            count = count.plus(pytest_of(build, [f"--one-in={share}", ROOT / f"tests/python/{file}.py"], environment))
         ok = call([build / "bin/fuzz_kernels", "--seed=1", f"--count={tests.kernels}"], environment)
         count = count.plus(Count(passed=int(ok), failed=int(not ok)))
         FUZZED.append(f"fuzz_kernels {tests.kernels} WEFT_DEVICE={device}")

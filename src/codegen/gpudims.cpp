@@ -194,7 +194,7 @@ class Groups {
     const UOp total = product_of_sizes(arena_, lists_[i]);
     UOp at = group_;
     if (total != group_count_) {
-      out.loop = step_loop(total);
+      out.loop = step_loop(i, total);
       at = out.loop * group_count_ + group_;
     }
     for (size_t k = lists_[i].size(); k-- > 0;) {
@@ -206,11 +206,17 @@ class Groups {
   }
 
  private:
-  // gidx, gidx + groups, ... below `total`.
-  UOp step_loop(UOp total) {
-    const UOp size = (total - group_ + (group_count_ - 1)) / group_count_;
-    return arena_.make(Op::RANGE, dtypes::index, {simplify(size)},
-                       Arg::range(arena_.fresh_id(), AxisType::kLoop));
+  // gidx, gidx + groups, ... below `total`: one loop for all effects in the same ranges, which the
+  // copies of an expanded one are.
+  UOp step_loop(size_t i, UOp total) {
+    steps_.resize(lists_.size());
+    const auto first = size_t(std::ranges::find(lists_, lists_[i]) - lists_.begin());
+    if (!steps_[first]) {
+      const UOp size = (total - group_ + (group_count_ - 1)) / group_count_;
+      steps_[first] = arena_.make(Op::RANGE, dtypes::index, {simplify(size)},
+                                  Arg::range(arena_.fresh_id(), AxisType::kLoop));
+    }
+    return steps_[first];
   }
 
   static double most(std::span<const UOp> ranges) {
@@ -245,6 +251,7 @@ class Groups {
   size_t main_ = 0;
   std::vector<std::pair<UOp, UOp>> dimensions_;  // where all ENDs have the same loops
   UOp group_, group_count_;
+  std::vector<UOp> steps_;  // loops over places, by the first effect in the same ranges
 };
 
 // ---- the kernel

@@ -49,14 +49,22 @@ Value Thread::product(const Step& step) {
     if (lane.fault) raise(lane.fault);
     return *evaluate_scalar(Op::CAST, factor, dtypes::float32, std::array{lane.bits});
   };
-  for (size_t l = 0; l < result.lanes.size(); l++) {
-    Lane& sum = result.lanes[l];
-    if (sum.fault) continue;
-    const int64_t row = thread / 32 * 16 + int64_t(l / 2 % 2) * 8 + thread % 32 / 4;
-    const int64_t column = int64_t(l / 4) * 8 + thread % 4 * 2 + int64_t(l % 2);
-    for (int64_t k = 0; k < kSide; k++) {
-      const std::array bits = {factor_at(a.place, offset_of(row, k, a_transposed)),
-                               factor_at(b.place, offset_of(column, k, b_transposed)), sum.bits};
+  const size_t columns = result.lanes.size() / 2;  // of this thread, in two rows
+  std::vector<uint64_t> of_b(columns);
+  for (int64_t k = 0; k < kSide; k++) {
+    std::array<uint64_t, 2> of_a{};
+    for (size_t i = 0; i < 2; i++) {
+      const int64_t row = thread / 32 * 16 + int64_t(i) * 8 + thread % 32 / 4;
+      of_a[i] = factor_at(a.place, offset_of(row, k, a_transposed));
+    }
+    for (size_t i = 0; i < columns; i++) {
+      const int64_t column = int64_t(i / 2) * 8 + thread % 4 * 2 + int64_t(i % 2);
+      of_b[i] = factor_at(b.place, offset_of(column, k, b_transposed));
+    }
+    for (size_t l = 0; l < result.lanes.size(); l++) {
+      Lane& sum = result.lanes[l];
+      if (sum.fault) continue;
+      const std::array bits = {of_a[l / 2 % 2], of_b[l / 4 * 2 + l % 2], sum.bits};
       sum.bits = *evaluate_scalar(Op::MULACC, dtypes::float32, dtypes::float32, bits);
     }
   }

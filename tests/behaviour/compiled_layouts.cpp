@@ -184,11 +184,11 @@ INSTANTIATE_TEST_SUITE_P(All, CompiledLayoutsOnDevice, testing::ValuesIn(test::k
 TEST_P(CompiledLayoutsOnDevice, LikeTheEvaluator) {
   const auto [device, missing] = test::gpu_device(GetParam());
   if (device == nullptr) GTEST_SKIP() << missing;
-  for (const DType type : {dtypes::float32, dtypes::bool_}) {
+  for (const DType type : {dtypes::float32, dtypes::int8}) {
     Layouts layouts(*device, type);
-    for (const int64_t n : {0, 1, 33, 257}) layouts.add_line(n);
+    for (const int64_t n : {0, 1, 257}) layouts.add_line(n);
     layouts.add_table(17, 65);
-    if (!type.is_bool()) layouts.add_product(17, 9, 33);
+    layouts.add_product(17, 9, 33);
     layouts.check();
   }
 }

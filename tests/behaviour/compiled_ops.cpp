@@ -232,7 +232,7 @@ class CompiledOpsOnDevice : public testing::TestWithParam<WayOnDevice> {};
 std::vector<WayOnDevice> ways_on_devices() {
   std::vector<WayOnDevice> out;
   for (const char* device : test::kGpuDevices) {
-    for (const DType type : {dtypes::float32, dtypes::bfloat16}) out.push_back({device, type});
+    for (const DType type : {dtypes::float32}) out.push_back({device, type});
   }
   return out;
 }

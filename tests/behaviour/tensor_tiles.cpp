@@ -44,7 +44,7 @@ constexpr Case kCases[] = {
     {"padded", 1, 72, 40, 88},
     {"padded_transposed", 1, 40, 72, 72, true, true},
     {"shallow", 1, 128, 64, 40},
-    {"tiles", 1, 256, 128, 320},
+    {"tiles", 1, 256, 128, 192},
     {"epilogue", 1, 136, 64, 128, false, false, true},
     {"half", 1, 128, 64, 128, false, true, false, dtypes::float16, dtypes::float16},
 };
@@ -155,6 +155,18 @@ TEST(TensorTiles, OtherWidths) {
     evaluate(lower(kernel(arena, c), tensor_target(), opts), b);
     EXPECT_EQ(b.buffers[0].doubles(), wanted) << columns;
   }
+}
+
+// What a group fetches for its next tile must not meet what it multiplies of the one before.
+TEST(TensorTiles, SeveralTilesOfOneGroup) {
+  const Case c{"", 1, 256, 64, 320};
+  Target target = tensor_target();
+  target.groups.most_groups = {1, 1, 1};
+  Arena arena;
+  Bindings b = bindings_of(c);
+  const std::vector<double> wanted = expected(c, b);
+  evaluate(lower(kernel(arena, c), target, parse_opts("TENSOR(3, 64)")), b);
+  EXPECT_EQ(b.buffers[0].doubles(), wanted);
 }
 
 TEST(TensorTiles, SaysWhyNot) {

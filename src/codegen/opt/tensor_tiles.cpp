@@ -1,6 +1,6 @@
 // REDUCE(ADD, a * b) becomes a lane of a register of sums:
 //
-//   COMMIT(FETCHes of steps 0, 1, ...)
+//   WAIT, BARRIER; COMMIT(FETCHes of steps 0, 1, ...)
 //   for step: WAIT, BARRIER; sums = WMMA(sums, tile of a, tile of b); COMMIT(FETCHes of step +
 //   ahead)
 //
@@ -209,7 +209,9 @@ class Tiler {
     sums_ = arena_.make(Op::DEFINE_REG, type, {}, Arg::integer(arena_.fresh_id()));
     const UOp zeros = arena_.make(Op::CONST, type, {}, Arg::bits(0));
     const UOp started = after(sums_, around).assign(zeros);
-    UOp fetched;
+    // A group may have multiplied another tile before.
+    const UOp idle = arena_.make(Op::WAIT, dtypes::void_, {started}, Arg::integer(0));
+    UOp fetched = arena_.make(Op::BARRIER, dtypes::void_, {idle});
     const int64_t ahead = stages_ - 2;
     for (int64_t s = 0; s < ahead; s++) fetched = fetch(index_const(arena_, s), fetched);
 
@@ -229,7 +231,7 @@ class Tiler {
 
   // The tiles of a step, once what `earlier` does is done; zeros past the last one.
   UOp fetch(UOp step, UOp earlier) {
-    const UOp local = earlier ? after(local_, earlier) : local_;
+    const UOp local = after(local_, earlier);
     const UOp gate = simplify(step < steps_);
     std::vector<UOp> all;
     for (const Factor& f : factors_) {
