@@ -8,7 +8,7 @@
 
 SHELL := /bin/bash
 PRESET ?= release
-SUITES ?= gtest pytest fuzz lint
+SUITES ?= gtest pytest fuzz devices lint
 FUZZ ?= fuzz_simplify
 SETUP ?= yes
 JOBS ?= $(shell nproc)
