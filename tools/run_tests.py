@@ -71,7 +71,7 @@ DEVICES = {
 # Under a sanitizer a fuzz program runs one case in SANITIZED_SHARE, and weft_tests leaves out the
 # tests that are about size, and those that load drivers, of which sanitizers know nothing.
 SANITIZED_SHARE = 20
-SANITIZED_FILTER = "-*Huge*:*OnDevice*:OpenCl*"
+SANITIZED_FILTER = "-*Huge*:*OnDevice*:OpenCl*:WebGpu*"
 SANITIZERS = {
     "asan-ubsan": {"ASAN_OPTIONS": "halt_on_error=1:detect_stack_use_after_return=1",
                    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"},

@@ -3,6 +3,7 @@
 #include "runtime/webgpu/webgpu_device.h"
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -16,11 +17,16 @@
 
 #include "base/error.h"
 #include "base/ref.h"
+#include "ir/array.h"
 #include "ir/dtype.h"
+#include "ir/node.h"
+#include "ir/op.h"
 #include "runtime/buffer.h"
 #include "runtime/device.h"
 #include "runtime/webgpu/webgpu_pipeline.h"  // IWYU pragma: keep
 #include "runtime/webgpu/webgpu_queue.h"
+#include "tests/gpu_devices.h"
+#include "tests/program_builder.h"
 #include "tests/unit/tensor_helpers.h"
 #include "weft/tensor.h"
 
@@ -86,6 +92,42 @@ TEST_F(WebGpuDevice, SmallElementsOfOneWordAreWrittenByManyThreads) {
       ASSERT_EQ(got[size_t(i)], type == dtypes::bool_ ? int32_t(small != 0) : small)
           << type.name() << " at " << i;
     }
+  }
+}
+
+// Mesa's software Vulkan ends the loops of a thread after 65535 iterations.
+TEST_F(WebGpuDevice, LoopsOfOneThreadAreDoneOrRefused) {
+  const auto counted = [&](int64_t outer, int64_t inner) {
+    test::ProgramBuilder builder;
+    const UOp out = builder.global(dtypes::int32, 1, 0), sum = builder.reg(dtypes::int32, 0);
+    const UOp first = builder.write(sum, builder.integer(0));
+    const UOp r0 = builder.range(builder.integer(outer), 0);
+    const UOp r1 = builder.range(builder.integer(inner), 1);
+    const UOp before = builder.after(sum, {first, r0, r1});
+    const UOp next = builder.write(before, builder.binary(Op::ADD, before, r1));
+    const UOp done = builder.end(builder.end(next, r1), r0);
+    builder.store(builder.at(out, builder.integer(0)), builder.after(sum, {done}));
+    test::Buffers buffers{{0, Array::zeros(dtypes::int32, {1})}};
+    const auto program = device_->compile_list(builder.linear(), "loops");
+    return test::run_on_device(*device_, *program, buffers).at(0).data[0];
+  };
+  EXPECT_EQ(counted(1, 65000), uint64_t(65000) * 64999 / 2);
+  EXPECT_EQ(counted(1000, 1001), uint64_t(1000) * 1001 * 500);
+  EXPECT_EQ(counted(1, 2'000'003) & 0xffffffff, (uint64_t(2'000'003) * 2'000'002 / 2) & 0xffffffff);
+  const std::string text = test::thrown<DeviceError>([&] { counted(1'000'000, 100); });
+  EXPECT_TRUE(text.empty() || text.find("iterations") != std::string::npos) << text;
+}
+
+TEST_F(WebGpuDevice, PowersAndRemaindersNeedNoFloat64) {
+  const std::vector<float> x = {2, 0.3F, 7.5F, 1e-40F, 123456.7F, 3e9F, 1.0000001F, 0.7F};
+  const std::vector<float> y = {0.5F, 2.7F, -3.3F, 0.25F, 5.1F, 0.37F, 1e7F, 100.5F};
+  const Tensor a = Tensor::from(std::span<const float>(x), {8}, "WEBGPU");
+  const Tensor b = Tensor::from(std::span<const float>(y), {8}, "WEBGPU");
+  const std::vector<float> power = a.pow(b).data<float>(), rest = a.fmod(b).data<float>();
+  for (size_t i = 0; i < x.size(); i++) {
+    const double exact = std::pow(double(x[i]), double(y[i]));
+    EXPECT_NEAR(power[i], exact, 3 * 0x1p-23 * exact) << x[i] << " to the power " << y[i];
+    EXPECT_EQ(rest[i], std::fmod(x[i], y[i])) << x[i] << " by " << y[i];
   }
 }
 
