@@ -63,9 +63,9 @@ class DeviceTests(NamedTuple):
 # Together they take at most 5 minutes on 2 cores.
 DEVICES = {
     "OPENCL": DeviceTests({"test_ops_of_tables": 150, "test_tensor_programs": 20, "test_tensor_index": 8, "test_jit": 1},
-                          40, 60, 20),
+                          40, 25, 20),
     "WEBGPU": DeviceTests({"test_ops_of_tables": 150, "test_tensor_programs": 20, "test_tensor_index": 8, "test_jit": 1},
-                          40, 60, 20),
+                          40, 25, 20),
 }
 
 # Under a sanitizer a fuzz program runs one case in SANITIZED_SHARE, and weft_tests leaves out the

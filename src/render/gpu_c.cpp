@@ -1,12 +1,12 @@
 // Programs -> C-like languages of GPUs, by the names of a dialect.
 #include "render/gpu_c.h"
 
-#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <set>
 #include <span>
 #include <string>
@@ -22,7 +22,6 @@
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/place.h"
-#include "ir/print.h"
 #include "ir/scalar.h"
 #include "render/c_ops.h"
 #include "render/c_style.h"
@@ -155,9 +154,9 @@ class GpuCRenderer : public CStyleRenderer {
 
   std::string constant(UOp n) override {
     const DType t = held_as(n.dtype()), element = t.element();
-    const std::string one = element.is_float()  ? float_constant(element, n.bits())
-                            : element.is_bool() ? std::string(n.bits() != 0 ? "1" : "0")
-                                                : integer(element, n.bits());
+    std::string one = element.is_float()  ? float_constant(element, n.bits())
+                      : element.is_bool() ? std::string(n.bits() != 0 ? "1" : "0")
+                                          : integer(element, n.bits());
     if (!t.is_vector()) return one;
     std::string lanes = one;
     for (int k = 1; k < t.lanes; k++) lanes += ", " + one;
