@@ -1,0 +1,95 @@
+// What PyTorch asks of a device: guards, streams that are all one, and hooks.
+#include <ATen/core/Generator.h>
+#include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <c10/core/CPUAllocator.h>
+#include <c10/core/Device.h>
+#include <c10/core/Stream.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <c10/util/Exception.h>
+
+#include "generator.h"
+#include "storage.h"
+
+namespace weft::pytorch {
+namespace {
+
+constexpr auto kDeviceType = c10::DeviceType::PrivateUse1;
+const c10::Device kDevice(kDeviceType, 0);
+
+void check_index(c10::DeviceIndex index) {
+  TORCH_CHECK(index <= 0, "weft: invalid device ordinal ", int(index), "; there is one device");
+}
+
+// Work is in the order of the program: streams and events have nothing to wait for but its end.
+class Guard final : public c10::impl::DeviceGuardImplInterface {
+ public:
+  Guard() = default;
+  c10::DeviceType type() const override { return kDeviceType; }
+  c10::Device exchangeDevice(c10::Device device) const override {
+    check_index(device.index());
+    return kDevice;
+  }
+  c10::Device getDevice() const override { return kDevice; }
+  void setDevice(c10::Device device) const override { check_index(device.index()); }
+  void uncheckedSetDevice(c10::Device) const noexcept override {}
+  c10::Stream getStream(c10::Device) const noexcept override { return stream(); }
+  c10::Stream getDefaultStream(c10::Device) const override { return stream(); }
+  c10::Stream getNewStream(c10::Device, int) const override { return stream(); }
+  c10::Stream getStreamFromGlobalPool(c10::Device, bool) const override { return stream(); }
+  c10::Stream exchangeStream(c10::Stream) const noexcept override { return stream(); }
+  c10::DeviceIndex deviceCount() const noexcept override { return 1; }
+  void record(void**, const c10::Stream&, c10::DeviceIndex, c10::EventFlag) const override {}
+  void block(void*, const c10::Stream&) const override {}
+  bool queryEvent(void*) const override { return true; }
+  bool queryStream(const c10::Stream&) const override { return true; }
+  void synchronizeStream(const c10::Stream&) const override { realize_all(); }
+  void synchronizeEvent(void*) const override { realize_all(); }
+  void synchronizeDevice(c10::DeviceIndex) const override { realize_all(); }
+  void destroyEvent(void*, c10::DeviceIndex) const noexcept override {}
+  void recordDataPtrOnStream(const c10::DataPtr&, const c10::Stream&) const override {}
+  double elapsedTime(void*, void*, c10::DeviceIndex) const override { return 0.0; }
+
+ private:
+  static c10::Stream stream() { return c10::Stream(c10::Stream::DEFAULT, kDevice); }
+};
+
+class Hooks final : public at::PrivateUse1HooksInterface {
+ public:
+  bool isBuilt() const override { return true; }
+  bool isAvailable() const override { return true; }
+  bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
+  c10::DeviceIndex deviceCount() const override { return 1; }
+  void setCurrentDevice(c10::DeviceIndex index) const override { check_index(index); }
+  c10::DeviceIndex getCurrentDevice() const override { return 0; }
+  c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) const override {
+    check_index(index);
+    return 0;
+  }
+  c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex) const override { return 0; }
+  const at::Generator& getDefaultGenerator(c10::DeviceIndex index) const override {
+    check_index(index);
+    return default_generator();
+  }
+  at::Generator getNewGenerator(c10::DeviceIndex index) const override {
+    check_index(index);
+    return at::make_generator<GeneratorImpl>(0);
+  }
+  // Memory of the process: what a copy to the device reads, or waits for nothing to read.
+  c10::Allocator* getPinnedMemoryAllocator() const override { return c10::GetCPUAllocator(); }
+  bool isPinnedPtr(const void*) const override { return false; }
+  at::Device getDeviceFromPtr(void*) const override { return kDevice; }
+  void resizePrivateUse1Bytes(const c10::Storage& storage, size_t bytes) const override {
+    resize_bytes(*storage.unsafeGetStorageImpl(), bytes);
+  }
+};
+
+[[maybe_unused]] const bool kIsRegistered = [] {
+  at::RegisterPrivateUse1HooksInterface(new Hooks);
+  return true;
+}();
+
+}  // namespace
+
+C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard)
+
+}  // namespace weft::pytorch
