@@ -1,7 +1,6 @@
 // Elementwise arithmetic.
 #include <ATen/ops/add_meta.h>
 #include <ATen/ops/exp_meta.h>
-#include <ATen/ops/mm_meta.h>
 #include <ATen/ops/mul_meta.h>
 #include <torch/library.h>
 
@@ -24,9 +23,6 @@ weft::Tensor mul(const Shaped& s, const at::Tensor& a, const at::Tensor& b) {
   return s.in(a).mul(s.in(b));
 }
 weft::Tensor exp(const Shaped& s, const at::Tensor& a) { return s.in(a).exp(); }
-weft::Tensor mm(const Shaped& s, const at::Tensor& a, const at::Tensor& b) {
-  return s.in(a).matmul(s.in(b));
-}
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   structured<at::meta::structured_add_Tensor, add, at::_ops::add_Tensor, at::_ops::add__Tensor,
@@ -34,7 +30,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   structured<at::meta::structured_mul_Tensor, mul, at::_ops::mul_Tensor, at::_ops::mul__Tensor,
              at::_ops::mul_out>(m);
   structured<at::meta::structured_exp, exp, at::_ops::exp, at::_ops::exp_, at::_ops::exp_out>(m);
-  structured<at::meta::structured_mm, mm, at::_ops::mm, at::_ops::mm_out>(m);
 }
 
 }  // namespace
