@@ -119,8 +119,8 @@ Three batch_norm(const at::Tensor& input, const MaybeTensor& weight, const Maybe
 
 std::tuple<at::Tensor&, at::Tensor&, at::Tensor&> batch_norm_out(
     const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
-    const MaybeTensor& running_mean, const MaybeTensor& running_var, bool training,
-    double momentum, double eps, at::Tensor& out, at::Tensor& save_mean, at::Tensor& save_invstd) {
+    const MaybeTensor& running_mean, const MaybeTensor& running_var, bool training, double momentum,
+    double eps, at::Tensor& out, at::Tensor& save_mean, at::Tensor& save_invstd) {
   const Three result =
       batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
   const auto place = [](at::Tensor& to, const at::Tensor& from) {
@@ -155,9 +155,9 @@ std::tuple<at::Tensor&, at::Tensor&, at::Tensor&> legit_no_stats_out(
   return batch_norm_out(input, weight, bias, {}, {}, training, momentum, eps, out, save_mean,
                         save_invstd);
 }
-Three legit_no_training(const at::Tensor& input, const MaybeTensor& weight,
-                        const MaybeTensor& bias, const at::Tensor& running_mean,
-                        const at::Tensor& running_var, double momentum, double eps) {
+Three legit_no_training(const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
+                        const at::Tensor& running_mean, const at::Tensor& running_var,
+                        double momentum, double eps) {
   return batch_norm(input, weight, bias, running_mean, running_var, false, momentum, eps);
 }
 Four with_update(const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,

@@ -72,8 +72,7 @@ at::Tensor embedding_backward(const at::Tensor& gradient, const at::Tensor& indi
 }
 
 // Rows that are named and longer than the norm allowed are made as long as it.
-at::Tensor& renorm(at::Tensor& self, const at::Tensor& indices, double max_norm,
-                   double norm_type) {
+at::Tensor& renorm(at::Tensor& self, const at::Tensor& indices, double max_norm, double norm_type) {
   TORCH_CHECK(self.dim() == 2, "embedding_renorm_: expected a 2D tensor");
   check_indices(indices);
   if (self.numel() == 0 || indices.numel() == 0) return self;

@@ -107,8 +107,8 @@ at::Tensor addbmm(const at::Tensor& self, const at::Tensor& a, const at::Tensor&
 at::Tensor& addbmm_out(const at::Tensor& self, const at::Tensor& a, const at::Tensor& b,
                        const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
   weft::Tensor sum = addbmm_of(self, a, b, beta, alpha);
-  TORCH_CHECK(out.scalar_type() == a.scalar_type(), "Expected out tensor to have dtype ",
-              a.dtype(), ", but got ", out.dtype(), " instead");
+  TORCH_CHECK(out.scalar_type() == a.scalar_type(), "Expected out tensor to have dtype ", a.dtype(),
+              ", but got ", out.dtype(), " instead");
   at::native::resize_output(out, ints(Sizes(sum.shape())));
   put(out, std::move(sum));
   return out;

@@ -30,8 +30,8 @@ using Two = std::array<weft::Tensor, 2>;
 
 // A row of classes is along axis 1, or axis 0 of a vector.
 struct Rows {
-  weft::Tensor classes;  // of each row, 0 where it is ignored
-  weft::Tensor counts;   // whether it is not ignored
+  weft::Tensor classes;                 // of each row, 0 where it is ignored
+  weft::Tensor counts;                  // whether it is not ignored
   std::optional<weft::Tensor> weights;  // of each row
 };
 Rows rows_of(const at::Tensor& self, const at::Tensor& target, const MaybeTensor& weight,
@@ -42,8 +42,8 @@ Rows rows_of(const at::Tensor& self, const at::Tensor& target, const MaybeTensor
   if (!is_given(weight)) return {classes, counts, {}};
   const weft::Tensor of_class = wide_operand(*weight).cast(type).reshape({weight->numel()});
   return {classes, counts,
-          weft::Tensor::where(counts, of_class.index_select(0, classes.flatten())
-                                          .reshape(classes.shape()), 0.0)};
+          weft::Tensor::where(
+              counts, of_class.index_select(0, classes.flatten()).reshape(classes.shape()), 0.0)};
 }
 
 // A class past the last is an error when the loss is read; so is a negative one.
@@ -65,8 +65,7 @@ Two forward(const at::Tensor& self, const at::Tensor& target, const MaybeTensor&
   if (reduction == at::Reduction::None) {
     return {losses, weft::Tensor::zeros({}, x.dtype(), x.device())};
   }
-  const weft::Tensor total =
-      rows.weights ? rows.weights->sum() : rows.counts.cast(x.dtype()).sum();
+  const weft::Tensor total = rows.weights ? rows.weights->sum() : rows.counts.cast(x.dtype()).sum();
   const weft::Tensor sum = losses.sum();
   return {reduction == at::Reduction::Mean ? sum.div(total) : sum, total};
 }
@@ -85,7 +84,8 @@ weft::Tensor backward(const at::Tensor& gradient, const at::Tensor& self, const 
     return x.ndim() == 0 ? x : x.unsqueeze(1);
   };
   const weft::Tensor x = operand(self);
-  return weft::Tensor::where(places_along(x, size_t(axis)).eq(by_row(rows.classes)), by_row(g), 0.0);
+  return weft::Tensor::where(places_along(x, size_t(axis)).eq(by_row(rows.classes)), by_row(g),
+                             0.0);
 }
 
 Two nll_forward(const Shaped&, const at::Tensor& self, const at::Tensor& target,
@@ -126,16 +126,15 @@ std::tuple<at::Tensor, at::Tensor> nll2d_forward(const at::Tensor& self, const a
     put(total, number(0, type));
     return {empty(target.sizes(), type), total};
   }
-  Two both = target.numel() == 0
-                 ? nll_forward({{}, {}}, self, target, weight, reduction, ignored)
-                 : forward(self, target, weight, reduction, ignored);
+  Two both = target.numel() == 0 ? nll_forward({{}, {}}, self, target, weight, reduction, ignored)
+                                 : forward(self, target, weight, reduction, ignored);
   return {give(std::move(both[0]), type), give(std::move(both[1]), type)};
 }
 std::tuple<at::Tensor&, at::Tensor&> nll2d_forward_out(const at::Tensor& self,
                                                        const at::Tensor& target,
-                                                       const MaybeTensor& weight,
-                                                       int64_t reduction, int64_t ignored,
-                                                       at::Tensor& output, at::Tensor& total) {
+                                                       const MaybeTensor& weight, int64_t reduction,
+                                                       int64_t ignored, at::Tensor& output,
+                                                       at::Tensor& total) {
   auto [loss, weights] = nll2d_forward(self, target, weight, reduction, ignored);
   at::native::resize_output(output, loss.sizes());
   at::native::resize_output(total, weights.sizes());

@@ -134,18 +134,19 @@ Three group_norm(const at::Tensor& input, const MaybeTensor& weight, const Maybe
   weft::Tensor y = x.sub(mean).mul(rstd);
   if (is_given(weight)) y = y.mul(parameter_in_groups(*weight, groups));
   if (is_given(bias)) y = y.add(parameter_in_groups(*bias, groups));
-  return {give_in(y.reshape(ints(input.sizes())), input.scalar_type(),
-                  input.suggest_memory_format()),
-          give(mean.reshape({n, groups}), type), give(rstd.reshape({n, groups}), type)};
+  return {
+      give_in(y.reshape(ints(input.sizes())), input.scalar_type(), input.suggest_memory_format()),
+      give(mean.reshape({n, groups}), type), give(rstd.reshape({n, groups}), type)};
 }
 
 Three group_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
-                          const at::Tensor& mean, const at::Tensor& rstd,
-                          const MaybeTensor& weight, int64_t n, int64_t c, int64_t places,
-                          int64_t groups, std::array<bool, 3> wanted) {
+                          const at::Tensor& mean, const at::Tensor& rstd, const MaybeTensor& weight,
+                          int64_t n, int64_t c, int64_t places, int64_t groups,
+                          std::array<bool, 3> wanted) {
   Three result;
-  const auto parameter = [&] { return is_given(weight) ? weight->scalar_type()
-                                                       : input.scalar_type(); };
+  const auto parameter = [&] {
+    return is_given(weight) ? weight->scalar_type() : input.scalar_type();
+  };
   if (input.numel() == 0) {
     if (wanted[0]) std::get<0>(result) = empty(input.sizes(), input.scalar_type());
     const auto zeros = [&] {
@@ -199,12 +200,9 @@ std::tuple<at::Tensor, at::Tensor> rms_norm(const at::Tensor& input,
   return {give(std::move(y), input.scalar_type()), give(rstd, type)};
 }
 
-std::tuple<at::Tensor, at::Tensor> rms_norm_backward(const at::Tensor& gradient,
-                                                     const at::Tensor& input,
-                                                     at::IntArrayRef normalized_shape,
-                                                     const at::Tensor& rstd,
-                                                     const MaybeTensor& weight,
-                                                     std::array<bool, 2> wanted) {
+std::tuple<at::Tensor, at::Tensor> rms_norm_backward(
+    const at::Tensor& gradient, const at::Tensor& input, at::IntArrayRef normalized_shape,
+    const at::Tensor& rstd, const MaybeTensor& weight, std::array<bool, 2> wanted) {
   const int64_t first = input.dim() - int64_t(normalized_shape.size());
   const weft::Tensor g = wide_operand(gradient), r = wide_operand(rstd);
   const weft::Tensor xhat = wide_operand(input).mul(r);
