@@ -137,7 +137,11 @@ decltype(auto) for_shape(const T& argument) {
 template <class Meta, auto formula, class... Arguments>
 auto run_structured(Form form, auto outputs, Arguments&&... arguments) {
   Shaping<Meta, std::tuple_size_v<decltype(outputs)>> shaping(form, std::move(outputs));
-  shaping.meta(for_shape(arguments)...);
+  if constexpr (requires { shaping.meta(arguments...); }) {
+    shaping.meta(arguments...);
+  } else {
+    shaping.meta(for_shape(arguments)...);
+  }
   bool has_elements = false;
   for (const at::Tensor& t : shaping.outputs()) has_elements |= t.numel() != 0;
   if (has_elements) put_all(shaping.outputs(), formula(shaping.shaped(), arguments...));
