@@ -14,8 +14,6 @@ import subprocess
 import sys
 import time
 
-import cpu
-
 STEPS = 7
 WARM = 4  # steps before the first that is measured: kernels are found in them
 LIMIT = 1800
@@ -125,8 +123,7 @@ MEASURES = {"times": measure_times, "outside": measure_outside, "kernels": measu
 
 
 def run_once(build, what, model, device="CPU"):
-    environment = cpu.environment(build) if hasattr(cpu, "environment") else {**os.environ}
-    environment = {**environment, "PYTHONPATH": str(build / "python"), "WEFT_DEVICE": device}
+    environment = {**os.environ, "PYTHONPATH": str(build / "python"), "WEFT_DEVICE": device}
     done = subprocess.run([sys.executable, __file__, what, model], capture_output=True, text=True, env=environment,
                           timeout=LIMIT)
     if done.returncode != 0:
