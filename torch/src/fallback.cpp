@@ -45,7 +45,6 @@ void replace_generators(const c10::OperatorHandle& op, torch::jit::Stack& stack)
   for (size_t i = 0; i < arguments.size(); i++) {
     if (arguments[i].type()->str().find("Generator") == std::string::npos) continue;
     c10::IValue& value = stack[first + i];
-    if (!value.isNone() && !value.toGenerator().device().is_privateuseone()) continue;
     value = cpu_generator_from(value.isNone() ? default_generator() : value.toGenerator());
   }
 }
