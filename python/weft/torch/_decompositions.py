@@ -44,22 +44,30 @@ def _register_all() -> None:
 
 
 def _has_kernel(name: str) -> bool:
-    has = torch._C._dispatch_has_kernel_for_dispatch_key
-    return has(name, "PrivateUse1") or any(has(name, key) for key in _COMPOSITE_KEYS)
+    return torch._C._dispatch_has_kernel_for_dispatch_key(name, "PrivateUse1") or _is_composite(name)
+
+
+def _is_composite(name: str) -> bool:
+    return any(torch._C._dispatch_has_kernel_for_dispatch_key(name, key) for key in _COMPOSITE_KEYS)
 
 
 def _table() -> dict[str, Callable[..., Any]]:
     """Decompositions by the names of operators. Core operators are left out: their decompositions, if any, are made of
-    primitives that PyTorch makes of core operators."""
+    primitives that PyTorch makes of core operators; so are composite ones, which need none."""
     from torch._decomp import core_aten_decompositions
 
     table = {}
     for op, decomposition in core_aten_decompositions().items():
         if not isinstance(op, torch._ops.OpOverload) or op.namespace != "aten" or torch.Tag.core in op.tags:
             continue
-        name = op._schema.name.removeprefix("aten::")
-        table[f"{name}.{op._schema.overload_name}" if op._schema.overload_name else name] = decomposition
-    return {name: decomposition for name, decomposition in table.items() if name not in _CYCLIC}
+        name = _full_name(op._schema)
+        if not _is_composite(name) and name.removeprefix("aten::") not in _CYCLIC:
+            table[name.removeprefix("aten::")] = decomposition
+    return table
+
+
+def _full_name(schema: Any) -> str:
+    return f"{schema.name}.{schema.overload_name}" if schema.overload_name else str(schema.name)
 
 
 def _into_outputs(name: str, table: dict[str, Callable[..., Any]]) -> Callable[..., Any] | None:
@@ -67,15 +75,10 @@ def _into_outputs(name: str, table: dict[str, Callable[..., Any]]) -> Callable[.
     base, _, overload = name.partition(".")
     schema = torch._C._get_schema(base, overload)
     outputs = [argument.name for argument in schema.arguments if argument.is_out]
-    inputs = [argument.name for argument in schema.arguments if not argument.is_out]
-    if not outputs:
-        return None
-    for functional in torch._C._jit_get_schemas_for_operator(base):
-        if [a.name for a in functional.arguments] != inputs or any(a.alias_info for a in functional.arguments):
-            continue
-        short = base.removeprefix("aten::")
-        decomposition = table.get(f"{short}.{functional.overload_name}" if functional.overload_name else short)
-        if decomposition is not None:
+    inputs = [(argument.name, str(argument.type)) for argument in schema.arguments if not argument.is_out]
+    for functional in torch._C._jit_get_schemas_for_operator(base) if outputs else ():
+        decomposition = table.get(_full_name(functional).removeprefix("aten::"))
+        if decomposition is not None and [(a.name, str(a.type)) for a in functional.arguments] == inputs:
             return _writing(decomposition, outputs)
     return None
 
