@@ -65,6 +65,12 @@ NB_MODULE(_C, m) {  // NOLINT
     set_fallbacks(are_allowed ? Fallbacks::kAllowed : Fallbacks::kForbidden);
   });
   m.def("set_fallback_warnings", &set_fallback_warnings);
+  m.def("set_decomposer", [](nb::callable decomposer) {
+    set_decomposer([decomposer] {
+      const nb::gil_scoped_acquire gil;
+      decomposer();
+    });
+  });
   m.def("live_storages", &live_storages);
   m.def("is_pending", [](const at::Tensor& tensor) { return is_pending(tensor); });
   m.def("realize", &realize_tensor, nb::call_guard<nb::gil_scoped_release>());
