@@ -88,8 +88,7 @@ at::Tensor& avg_out(const at::Tensor& self, IntArrayRef size, at::Tensor& out) {
 template <size_t count>
 at::Tensor avg(const at::Tensor& self, IntArrayRef size) {
   TORCH_CHECK(size.size() == count, "adaptive_avg_pool: output_size must be ", count);
-  at::Tensor result =
-      empty(sizes_of(self, size, "adaptive_avg_pool()"), self.scalar_type());
+  at::Tensor result = empty(sizes_of(self, size, "adaptive_avg_pool()"), self.scalar_type());
   const auto format = self.suggest_memory_format();
   if (format != c10::MemoryFormat::Contiguous && result.dim() == int64_t(count) + 2) {
     result.unsafeGetTensorImpl()->empty_tensor_restride(format);
@@ -168,8 +167,7 @@ Two max(const Shaped&, const at::Tensor& self, IntArrayRef size) {
   weft::Tensor is_largest = w.eq(largest);
   if (x.dtype().is_float()) is_largest = is_largest.bitwise_or(w.isnan());
   const weft::Tensor at = windows(positions(weft_device(), places).reshape(plane), seen);
-  return {w.max(over),
-          weft::Tensor::where(is_largest, at, places).min(over)};
+  return {w.max(over), weft::Tensor::where(is_largest, at, places).min(over)};
 }
 
 template <size_t count>

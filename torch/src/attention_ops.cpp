@@ -99,8 +99,8 @@ at::Tensor give_heads(const weft::Tensor& x, c10::ScalarType type) {
   return laid;
 }
 
-using Attended = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, int64_t, int64_t,
-                            at::Tensor, at::Tensor, at::Tensor>;
+using Attended = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt,
+                            c10::SymInt, at::Tensor, at::Tensor, at::Tensor>;
 
 // The second result, which the gradient is given, is the weights; the seventh is what dropout kept.
 Attended attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,

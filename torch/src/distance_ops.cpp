@@ -121,9 +121,8 @@ at::Tensor pdist_backward(const at::Tensor& gradient, const at::Tensor& self, do
   }
   const Pairs pairs(self.size(0));
   const weft::Tensor x = wide_operand(self);
-  const weft::Tensor by =
-      by_difference(pairs.differences(x), wide_operand(gradient).unsqueeze(-1),
-                    wide_operand(distances).unsqueeze(-1), p);
+  const weft::Tensor by = by_difference(pairs.differences(x), wide_operand(gradient).unsqueeze(-1),
+                                        wide_operand(distances).unsqueeze(-1), p);
   put(result, x.zeros_like().index_add(0, pairs.first, by).index_add(0, pairs.second, by.neg()));
   return result;
 }

@@ -82,8 +82,7 @@ Four embedding_bag(const at::Tensor& weight, const at::Tensor& indices, const at
     const weft::Tensor to = bag.unsqueeze(1).expand({count, size});
     const weft::Tensor largest = y.add(least).scatter(0, to, seen, Op::MAX);
     // The first index of the bag that is as large.
-    const weft::Tensor is_largest =
-        seen.eq(largest.index_select(0, bag)).bitwise_and(is_row);
+    const weft::Tensor is_largest = seen.eq(largest.index_select(0, bag)).bitwise_and(is_row);
     const weft::Tensor at = positions(weft_device(), count).cast(dtypes::int64).unsqueeze(1);
     const weft::Tensor first =
         zeros({bags, size}, dtypes::int64)

@@ -112,9 +112,8 @@ struct Sampler {
     for (int64_t i = 0; i < 4; i++) {
       std::optional<weft::Tensor> row;
       for (int64_t j = 0; j < 4; j++) {
-        const weft::Tensor part =
-            at_padded(planes, top + double(i - 1), left + double(j - 1)) *
-            across[size_t(j)].unsqueeze(1);
+        const weft::Tensor part = at_padded(planes, top + double(i - 1), left + double(j - 1)) *
+                                  across[size_t(j)].unsqueeze(1);
         row = row ? *row + part : part;
       }
       const weft::Tensor part = *row * down[size_t(i)].unsqueeze(1);
@@ -132,11 +131,10 @@ at::Tensor grid_sample(const at::Tensor& input, const at::Tensor& grid, int64_t 
                        int64_t padding, bool align_corners) {
   at::native::check_grid_sampler_common(input, grid);
   at::native::check_grid_sampler_2d(input, grid);
-  at::Tensor result = empty({input.size(0), input.size(1), grid.size(1), grid.size(2)},
-                            input.scalar_type());
+  at::Tensor result =
+      empty({input.size(0), input.size(1), grid.size(1), grid.size(2)}, input.scalar_type());
   if (result.numel() == 0) return result;
-  put(result,
-      sampler_of(way, padding, align_corners)(wide_operand(input), wide_operand(grid)));
+  put(result, sampler_of(way, padding, align_corners)(wide_operand(input), wide_operand(grid)));
   return result;
 }
 
@@ -152,17 +150,16 @@ std::tuple<at::Tensor, at::Tensor> grid_sample_backward(const at::Tensor& gradie
   at::Tensor by_input, by_grid = empty(grid.sizes(), grid.scalar_type());
   if (wanted[0]) {
     const weft::Tensor places = wide_operand(grid);
-    by_input = give(pulled_back(input.sizes(), g,
-                                [&](const weft::Tensor& x) { return sampler(x, places); }),
-                    input.scalar_type());
+    by_input = give(
+        pulled_back(input.sizes(), g, [&](const weft::Tensor& x) { return sampler(x, places); }),
+        input.scalar_type());
   }
   if (way == int64_t(GridSamplerInterpolation::Nearest)) {
     put(by_grid, number(0, grid.scalar_type()));
   } else if (wanted[1]) {
     const weft::Tensor planes = wide_operand(input);
-    put(by_grid, pulled_back(std::array{wide_operand(grid)}, g, [&](const auto& leaves) {
-      return sampler(planes, leaves[0]);
-    })[0]);
+    put(by_grid, pulled_back(std::array{wide_operand(grid)}, g,
+                             [&](const auto& leaves) { return sampler(planes, leaves[0]); })[0]);
   }
   return {std::move(by_input), std::move(by_grid)};
 }

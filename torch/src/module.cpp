@@ -65,10 +65,17 @@ NB_MODULE(_C, m) {  // NOLINT
     set_fallbacks(are_allowed ? Fallbacks::kAllowed : Fallbacks::kForbidden);
   });
   m.def("set_fallback_warnings", &set_fallback_warnings);
+  m.def("set_decomposer", [](nb::callable decomposer) {
+    set_decomposer([decomposer] {
+      const nb::gil_scoped_acquire gil;
+      decomposer();
+    });
+  });
   m.def("live_storages", &live_storages);
   m.def("is_pending", [](const at::Tensor& tensor) { return is_pending(tensor); });
   m.def("realize", &realize_tensor, nb::call_guard<nb::gil_scoped_release>());
   m.def("realize_all", &realize_all, nb::call_guard<nb::gil_scoped_release>());
+  m.def("synchronize", &synchronize, nb::call_guard<nb::gil_scoped_release>());
   m.def("default_generator",
         [] { return nb::steal(THPGenerator_initDefaultGenerator(default_generator())); });
 }

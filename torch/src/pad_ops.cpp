@@ -53,8 +53,8 @@ at::Tensor constant_pad(const at::Tensor& self, IntArrayRef padding, const at::S
   std::vector<int64_t> sizes = list_of(self.sizes());
   bool is_cut_off = false;  // more is taken away from one end than there is
   for (size_t i = 0; i < sizes.size(); i++) {
-    const int64_t left = sizes[i] + std::min<int64_t>(pairs[i].first, 0) +
-                         std::min<int64_t>(pairs[i].second, 0);
+    const int64_t left =
+        sizes[i] + std::min<int64_t>(pairs[i].first, 0) + std::min<int64_t>(pairs[i].second, 0);
     is_cut_off |= left <= 0;
     sizes[i] += pairs[i].first + pairs[i].second;
     TORCH_CHECK(sizes[i] >= 0, "The input size ", self.size(int64_t(i)), ", plus negative padding ",
@@ -68,8 +68,8 @@ at::Tensor constant_pad(const at::Tensor& self, IntArrayRef padding, const at::S
   }
   if (result.numel() == 0) return result;
   const bool is_filled = self.numel() == 0 || is_cut_off;
-  put(result, is_filled ? number(value, self.scalar_type())
-                        : operand(self).pad(pairs, number_of(value)));
+  put(result,
+      is_filled ? number(value, self.scalar_type()) : operand(self).pad(pairs, number_of(value)));
   return result;
 }
 
@@ -157,9 +157,9 @@ struct Columns {
 
 at::Tensor& im2col_out(const at::Tensor& self, IntArrayRef kernel, IntArrayRef dilation,
                        IntArrayRef padding, IntArrayRef stride, at::Tensor& out) {
-  TORCH_CHECK(kernel.size() == 2 && dilation.size() == 2 && padding.size() == 2 &&
-                  stride.size() == 2,
-              "im2col: expected kernel_size, dilation, padding and stride of size 2");
+  TORCH_CHECK(
+      kernel.size() == 2 && dilation.size() == 2 && padding.size() == 2 && stride.size() == 2,
+      "im2col: expected kernel_size, dilation, padding and stride of size 2");
   at::native::im2col_shape_check(self, at::Tensor(), kernel[0], kernel[1], dilation[0], dilation[1],
                                  padding[0], padding[1], stride[0], stride[1]);
   const bool has_batch = self.dim() == 4;
@@ -228,8 +228,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   structured<at::meta::structured_replication_pad1d, padded<Mode::kReplicate>,
              at::_ops::replication_pad1d, at::_ops::replication_pad1d_out>(m);
   structured<at::meta::structured_replication_pad1d_backward, padded_backward<Mode::kReplicate>,
-             at::_ops::replication_pad1d_backward,
-             at::_ops::replication_pad1d_backward_grad_input>(m);
+             at::_ops::replication_pad1d_backward, at::_ops::replication_pad1d_backward_grad_input>(
+      m);
   structured<at::meta::structured_replication_pad2d, padded<Mode::kReplicate>,
              at::_ops::replication_pad2d, at::_ops::replication_pad2d_out>(m);
   native<at::_ops::replication_pad2d_backward, unshaped_backward<Mode::kReplicate>>(m);

@@ -47,13 +47,12 @@ WindowAxes axes_of(IntArrayRef sizes, const PoolOptions& options) {
   const size_t count = options.kernel_size.size(), first = sizes.size() - count;
   WindowAxes axes;
   for (size_t i = 0; i < count; i++) {
-    axes.push_back(
-        {.size = sizes[first + i],
-         .kernel = options.kernel_size[i],
-         .stride = options.stride.empty() ? options.kernel_size[i] : options.stride[i],
-         .dilation = options.dilation[i],
-         .before = options.padding[i],
-         .after = options.padding[i]});
+    axes.push_back({.size = sizes[first + i],
+                    .kernel = options.kernel_size[i],
+                    .stride = options.stride.empty() ? options.kernel_size[i] : options.stride[i],
+                    .dilation = options.dilation[i],
+                    .before = options.padding[i],
+                    .after = options.padding[i]});
   }
   count_windows("pool", axes, options.ceil_mode);
   return axes;
@@ -84,9 +83,8 @@ weft::Tensor max_pool_backward(const at::Tensor& gradient, const at::Tensor& sel
   const weft::Tensor index = operand(indices).cast(dtypes::int32).reshape(raised);
   const weft::Tensor g = wide_operand(gradient).reshape(raised);
   const weft::Tensor by_windows = weft::Tensor::where(seen.eq(index), g, 0.0);
-  return pulled_back(self.sizes(), by_windows, [&](const weft::Tensor& x) {
-    return windows_of(x, axes, int64_t(0));
-  });
+  return pulled_back(self.sizes(), by_windows,
+                     [&](const weft::Tensor& x) { return windows_of(x, axes, int64_t(0)); });
 }
 
 Two max_pool2d(const Shaped&, const at::Tensor& self, IntArrayRef kernel, IntArrayRef stride,
@@ -171,16 +169,16 @@ at::Tensor max_pool3d_backward(const at::Tensor& gradient, const at::Tensor& sel
   at::Tensor result = empty(self.sizes(), self.scalar_type());
   if (result.numel() == 0) return result;
   put(result,
-      max_pool_backward(gradient, self,
-                        options_of(3, kernel, stride, padding, dilation, ceil_mode), indices));
+      max_pool_backward(gradient, self, options_of(3, kernel, stride, padding, dilation, ceil_mode),
+                        indices));
   return result;
 }
 at::Tensor& max_pool3d_backward_out(const at::Tensor& gradient, const at::Tensor& self,
                                     IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
-                                    IntArrayRef dilation, bool ceil_mode,
-                                    const at::Tensor& indices, at::Tensor& out) {
-  const at::Tensor by = max_pool3d_backward(gradient, self, kernel, stride, padding, dilation,
-                                            ceil_mode, indices);
+                                    IntArrayRef dilation, bool ceil_mode, const at::Tensor& indices,
+                                    at::Tensor& out) {
+  const at::Tensor by =
+      max_pool3d_backward(gradient, self, kernel, stride, padding, dilation, ceil_mode, indices);
   place(out, by.sizes(), handle(by));
   return out;
 }
@@ -215,9 +213,8 @@ weft::Tensor avg_pool_backward(const Shaped&, const at::Tensor& gradient, const 
                                std::optional<int64_t> divisor) {
   PoolOptions options = options_of(count, kernel, stride, padding, {1}, ceil_mode);
   options.count_include_pad = count_include_pad;
-  return pulled_back(self.sizes(), wide_operand(gradient), [&](const weft::Tensor& x) {
-    return mean_of_windows(x, options, divisor);
-  });
+  return pulled_back(self.sizes(), wide_operand(gradient),
+                     [&](const weft::Tensor& x) { return mean_of_windows(x, options, divisor); });
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT

@@ -41,12 +41,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell(const at::Tensor& input
   return {std::move(hy), std::move(cy), give(weft::Tensor::cat({i, f, g, o}, 1), type)};
 }
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(const MaybeTensor& by_hy,
-                                                                  const MaybeTensor& by_cy,
-                                                                  const at::Tensor& cx,
-                                                                  const at::Tensor& cy,
-                                                                  const at::Tensor& workspace,
-                                                                  bool has_bias) {
+std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(
+    const MaybeTensor& by_hy, const MaybeTensor& by_cy, const at::Tensor& cx, const at::Tensor& cy,
+    const at::Tensor& workspace, bool has_bias) {
   if (!is_given(by_hy) && !is_given(by_cy)) return {};
   const auto type = workspace.scalar_type();
   const std::vector<weft::Tensor> gates = wide_operand(workspace).chunk(4, 1);
@@ -59,11 +56,10 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(const MaybeTen
     by_c = by_c.add(by_h.mul(o).mul(one_less(t.square())));
     by_o = by_h.mul(t).mul(o).mul(one_less(o));
   }
-  const weft::Tensor by_gates =
-      weft::Tensor::cat({by_c.mul(g).mul(i).mul(one_less(i)),
-                         by_c.mul(wide_operand(cx)).mul(f).mul(one_less(f)),
-                         by_c.mul(i).mul(one_less(g.square())), by_o},
-                        1);
+  const weft::Tensor by_gates = weft::Tensor::cat(
+      {by_c.mul(g).mul(i).mul(one_less(i)), by_c.mul(wide_operand(cx)).mul(f).mul(one_less(f)),
+       by_c.mul(i).mul(one_less(g.square())), by_o},
+      1);
   at::Tensor by_bias;
   if (has_bias) by_bias = give(by_gates.sum(std::vector<int64_t>{0}), type);
   return {give(by_gates, type), give(by_c.mul(f), type), std::move(by_bias)};

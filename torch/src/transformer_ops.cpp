@@ -75,10 +75,10 @@ std::tuple<at::Tensor, at::Tensor> multi_head_attention(
   TORCH_CHECK(value.dim() == 3, "expected 3-D `value`, got ", value.dim(), "-D tensor");
   TORCH_CHECK(embed_dim % heads == 0, "`embed_dim` must divide evenly by `num_heads`");
   const c10::ScalarType type = query.scalar_type();
-  const auto [y, weights] = attend(wide_operand(query), wide_operand(key), wide_operand(value),
-                                   embed_dim, heads, {wide_operand(qkv_weight), wide_operand(qkv_bias)},
-                                   {wide_operand(proj_weight), wide_operand(proj_bias)}, mask,
-                                   mask_type);
+  const auto [y, weights] =
+      attend(wide_operand(query), wide_operand(key), wide_operand(value), embed_dim, heads,
+             {wide_operand(qkv_weight), wide_operand(qkv_bias)},
+             {wide_operand(proj_weight), wide_operand(proj_bias)}, mask, mask_type);
   at::Tensor kept;
   if (need_weights) kept = give(average ? weights.mean(std::vector<int64_t>{1}) : weights, type);
   return {give(y, type), std::move(kept)};
@@ -86,7 +86,9 @@ std::tuple<at::Tensor, at::Tensor> multi_head_attention(
 
 weft::Tensor normalized(const weft::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                         double eps) {
-  return x.layernorm(std::vector<int64_t>{-1}, eps).mul(wide_operand(weight)).add(wide_operand(bias));
+  return x.layernorm(std::vector<int64_t>{-1}, eps)
+      .mul(wide_operand(weight))
+      .add(wide_operand(bias));
 }
 
 at::Tensor encoder_layer(const at::Tensor& src, int64_t embed_dim, int64_t heads,
@@ -100,10 +102,10 @@ at::Tensor encoder_layer(const at::Tensor& src, int64_t embed_dim, int64_t heads
                          std::optional<int64_t> mask_type) {
   const weft::Tensor x = wide_operand(src);
   const weft::Tensor seen = norm_first ? normalized(x, norm_weight_1, norm_bias_1, eps) : x;
-  weft::Tensor y = attend(seen, seen, seen, embed_dim, heads,
-                          {wide_operand(qkv_weight), wide_operand(qkv_bias)},
-                          {wide_operand(proj_weight), wide_operand(proj_bias)}, mask, mask_type)
-                       .y.add(x);
+  weft::Tensor y =
+      attend(seen, seen, seen, embed_dim, heads, {wide_operand(qkv_weight), wide_operand(qkv_bias)},
+             {wide_operand(proj_weight), wide_operand(proj_bias)}, mask, mask_type)
+          .y.add(x);
   if (!norm_first) y = normalized(y, norm_weight_1, norm_bias_1, eps);
   const weft::Tensor fed = norm_first ? normalized(y, norm_weight_2, norm_bias_2, eps) : y;
   const weft::Tensor inner = linear(fed, wide_operand(ffn_weight_1), wide_operand(ffn_bias_1));

@@ -20,8 +20,7 @@ namespace {
 using at::IntArrayRef;
 
 template <size_t count>
-std::vector<int64_t> sizes_of(const at::Tensor& self, const at::Tensor& indices,
-                              IntArrayRef size) {
+std::vector<int64_t> sizes_of(const at::Tensor& self, const at::Tensor& indices, IntArrayRef size) {
   TORCH_CHECK(indices.scalar_type() == at::kLong,
               "elements in indices should be type int64 but got: ", indices.scalar_type());
   TORCH_CHECK(size.size() == count, "There should be exactly ", count,

@@ -113,12 +113,8 @@ weft::Tensor linear(const weft::Tensor& x, const Axis& a) {
 // Four elements around, by Keys' kernel with a = -0.75.
 weft::Tensor cubic(const weft::Tensor& x, const Axis& axis) {
   constexpr double a = -0.75;
-  const auto near = [&](const weft::Tensor& t) {
-    return ((t * (a + 2) - (a + 3)) * t) * t + 1.0;
-  };
-  const auto far = [&](const weft::Tensor& t) {
-    return ((t * a - 5 * a) * t + 8 * a) * t - 4 * a;
-  };
+  const auto near = [&](const weft::Tensor& t) { return ((t * (a + 2) - (a + 3)) * t) * t + 1.0; };
+  const auto far = [&](const weft::Tensor& t) { return ((t * a - 5 * a) * t + 8 * a) * t - 4 * a; };
   const weft::Tensor source = source_places(x, axis), floor = source.floor(), t = source - floor;
   const weft::Tensor first = floor.cast(dtypes::int32);
   const std::array weights{far(t + 1.0), near(t), near(1.0 - t), far(2.0 - t)};
@@ -181,12 +177,11 @@ weft::Tensor aligned_backward(const Shaped&, const at::Tensor& gradient, IntArra
 }
 
 // NOLINTBEGIN: PyTorch's macros
-#define WEFT_UPSAMPLE(name, formula, way, ...)                                        \
-  structured<at::meta::structured_##name, formula<Way::way, __VA_ARGS__>,             \
-             at::_ops::name, at::_ops::name##_out>(m);                                \
-  structured<at::meta::structured_##name##_backward,                                  \
-             formula##_backward<Way::way, __VA_ARGS__>, at::_ops::name##_backward,    \
-             at::_ops::name##_backward_grad_input>(m)
+#define WEFT_UPSAMPLE(name, formula, way, ...)                                                  \
+  structured<at::meta::structured_##name, formula<Way::way, __VA_ARGS__>, at::_ops::name,       \
+             at::_ops::name##_out>(m);                                                          \
+  structured<at::meta::structured_##name##_backward, formula##_backward<Way::way, __VA_ARGS__>, \
+             at::_ops::name##_backward, at::_ops::name##_backward_grad_input>(m)
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   WEFT_UPSAMPLE(upsample_nearest1d, by_factors, kNearest, Factor);
