@@ -72,7 +72,8 @@ std::array<weft::Tensor, count> pulled_back(const std::array<weft::Tensor, count
     return std::array<weft::Tensor, count>{leaf(at[i])...};
   }(std::make_index_sequence<count>());
   const GradMode on(true);
-  const weft::Tensor y = function(leaves);
+  const weft::Tensor y =
+      tensor_of(read(function(leaves)));  // all of a storage, whatever view it was
   const NoGrad off;
   std::vector<weft::Tensor> by = y.gradient(leaves, gradient);
   return [&]<size_t... i>(std::index_sequence<i...>) {
