@@ -2,6 +2,7 @@
 #include "codegen/across_threads.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -76,6 +77,7 @@ class AcrossThreads {
   // Parts first, first + step, ... of the thread's own `row_size` ones.
   UOp combined(UOp memory, int64_t row_size, UOp first, int64_t step, int64_t count) {
     std::vector<UOp> parts;
+    parts.reserve(size_t(count));
     for (int64_t i = 0; i < count; i++) {
       parts.push_back(load(index(memory, others_.at * row_size + first + i * step)));
     }

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -102,6 +101,7 @@ class ThreadDimensions {
 
   std::vector<std::pair<UOp, UOp>> places() const {
     std::vector<std::pair<UOp, UOp>> out;
+    out.reserve(ranges_.size());
     for (UOp r : ranges_) out.emplace_back(r, place(r));
     return out;
   }
@@ -320,6 +320,7 @@ UOp gpudims(UOp sink, const Target& target) {
   sink = with_gates(sink, [&](UOp store) { return threads.gate(ranges_of(store)); });
   Groups groups(sink, target.groups);
   std::vector<UOp> effects;
+  effects.reserve(sink.src_count());
   for (size_t i = 0; i < sink.src_count(); i++) {
     effects.push_back(in_groups(sink.src(i), groups.body(i)));
   }
