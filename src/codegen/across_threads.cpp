@@ -42,6 +42,11 @@ int64_t row_length(int64_t n) {
   return length;
 }
 
+// Ranges that become places, some of which have copies of what stands in them.
+bool may_be_copied(AxisType axis) {
+  return axis == AxisType::kUnroll || axis == AxisType::kGroupReduce || axis == AxisType::kGlobal;
+}
+
 class AcrossThreads {
  public:
   AcrossThreads(UOp partial, Op op, std::span<const UOp> threads)
@@ -50,6 +55,7 @@ class AcrossThreads {
     for (UOp r : ranges_of(partial)) {
       const bool has_own = r.axis() == AxisType::kLocal || r.axis() == AxisType::kLane;
       if (has_own && std::ranges::find(threads, r) == threads.end()) others.push_back(r);
+      if (may_be_copied(r.axis())) copied_.push_back(r);
     }
     others_ = flat_place(arena_, others);
     parts_ = flat_place(arena_, threads);
@@ -67,11 +73,13 @@ class AcrossThreads {
   }
 
  private:
-  // Local memory once every thread has left its part.
+  // Local memory once every thread has left its part. It stands in the ranges of which copies will
+  // be made: each copy gets memory of its own.
   UOp left_by(UOp part, const Flat& place, std::span<const UOp> threads) {
     const UOp memory = define_local(arena_, type_, others_.size * place.size, arena_.fresh_id());
     const UOp at = others_.at * place.size + place.at;
-    return after(memory, end(index(memory, at).assign(part), threads));
+    const UOp opened = copied_.empty() ? memory : after(memory, copied_);
+    return after(memory, end(index(opened, at).assign(part), threads));
   }
 
   // Parts first, first + step, ... of the thread's own `row_size` ones.
@@ -91,6 +99,7 @@ class AcrossThreads {
   Op op_;
   DType type_;
   Flat others_, parts_;
+  std::vector<UOp> copied_;
 };
 
 }  // namespace
