@@ -35,11 +35,11 @@ Flat flat_place(Arena& arena, std::span<const UOp> ranges) {
   return out;
 }
 
-// The least divisor of n whose square is at least n.
-int64_t row_length(int64_t n) {
+// The least divisor of n whose square is at least n, or `most`, a divisor, where it is less.
+int64_t row_length(int64_t n, int64_t most) {
   int64_t length = 1;
   while (length * length < n || n % length != 0) length++;
-  return length;
+  return std::min(length, most);
 }
 
 // Ranges that become places, some of which have copies of what stands in them.
@@ -64,8 +64,9 @@ class AcrossThreads {
   UOp run(UOp partial, std::span<const UOp> threads) {
     const UOp all = left_by(partial, parts_, threads);
     if (parts_.size <= kMostAtOnce) return combined(all, parts_.size, 0, 1, parts_.size);
-    const int64_t length = row_length(parts_.size);
-    if (length == parts_.size) return combined(all, parts_.size, 0, 1, parts_.size);
+    // The threads of a row are some of those along the innermost range: a group has no others.
+    const int64_t length = row_length(parts_.size, threads.back().src(0).const_int());
+    if (length == parts_.size || length == 1) return combined(all, parts_.size, 0, 1, parts_.size);
     const UOp row = arena_.make(Op::RANGE, dtypes::index, {index_const(arena_, length)},
                                 Arg::range(arena_.fresh_id(), AxisType::kLocal));
     const UOp some = combined(all, parts_.size, row, length, parts_.size / length);

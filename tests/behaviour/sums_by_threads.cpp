@@ -108,6 +108,35 @@ TEST(SumsByThreads, InSeveralLoopsAreApart) {
   }
 }
 
+// 64 parts of 16 x 4 threads, which are all that a group has.
+TEST(SumsByThreads, InTwoStepsNeedNoMoreThreads) {
+  constexpr int64_t rows = 16, columns = 12;
+  std::vector<int64_t> numbers;
+  int64_t expected = 0;
+  for (int64_t n = 0; n < rows * columns; n++) {
+    numbers.push_back(n * 7919 % 2003 - 900);
+    expected += numbers.back();
+  }
+  for (const char* opts : {"LOCAL(0, 16) LOCAL(1, 4)", "LOCAL(1, 4) LOCAL(0, 16)",
+                           "LOCAL(0, 2) LOCAL(1, 12)", "LOCAL(0, 16) LOCAL(1, 1)"}) {
+    Arena arena;
+    const std::vector<UOp> over{range(arena, rows, 0, AxisType::kReduce),
+                                range(arena, columns, 1, AxisType::kReduce)};
+    const UOp x = define_global(arena, dtypes::int32, rows * columns, 1);
+    const UOp sum = reduce(Op::ADD, load(index(x, over[0] * columns + over[1])), over);
+    const UOp out = define_global(arena, dtypes::int32, 1, 0);
+    Target target = with_groups();
+    target.groups.most_threads = {64, 64, 64};
+    const UOp linear =
+        lower(sink(index(out, index_const(arena, 0)).assign(sum)), target, parse_opts(opts));
+    Bindings bindings{{{0, Array::zeros(dtypes::int32, {1})},
+                       {1, Array::of_ints(dtypes::int32, {rows * columns}, numbers)}},
+                      {}};
+    evaluate(linear, bindings);
+    EXPECT_EQ(bindings.buffers.at(0).data[0], uint64_t(expected)) << opts;
+  }
+}
+
 TEST(SumsByThreads, InGroupsThatAreTooLargeAreRefused) {
   const auto refused = [](const char* opts) {
     Arena arena;
