@@ -124,6 +124,15 @@ std::vector<DeviceEntry> device_list() {
   return list;
 }
 
+std::vector<DType> missing_dtypes(std::string_view name) {
+  const DTypeSet missing = find_device(name).missing_dtypes();
+  std::vector<DType> types;
+  for (int s = 0; s < kScalarCount; s++) {
+    if ((missing & set_of(Scalar(s))) != 0) types.push_back({Scalar(s)});
+  }
+  return types;
+}
+
 Device& find_device(std::string_view name) {
   if (!name.empty()) return find_by_name(name);
   Device* device = the_default.load(std::memory_order_acquire);
