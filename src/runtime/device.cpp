@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
+#include "rewrite/pattern.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/debug.h"
