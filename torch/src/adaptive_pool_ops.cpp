@@ -2,10 +2,9 @@
 // ceil((o + 1) * from / to).
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <optional>
-#include <utility>
+#include <span>
 #include <vector>
 
 #include <ATen/native/Resize.h>

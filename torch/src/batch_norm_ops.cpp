@@ -1,6 +1,8 @@
 // Normalisation of batches: every channel (axis 1) by its mean and variance. Running statistics are
 // written in place, also by operators whose schemas do not say so.
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <tuple>
@@ -11,7 +13,6 @@
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
-#include "convert.h"
 #include "formulas.h"
 #include "native.h"
 #include "operators.h"

@@ -1,5 +1,6 @@
 // Convolutions of any rank, and their gradients, which are weft's own of the same formula.
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -7,7 +8,6 @@
 
 #include <torch/library.h>
 
-#include "convert.h"
 #include "formulas.h"
 #include "native.h"
 #include "operators.h"

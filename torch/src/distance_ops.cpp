@@ -1,14 +1,15 @@
 // Distances between rows: the p-norm of their differences.
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
-#include <utility>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include <ATen/ExpandUtils.h>
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
-#include "convert.h"
 #include "formulas.h"
 #include "native.h"
 #include "operators.h"

@@ -1,5 +1,6 @@
 // Dropout, by the bits of the device's generator.
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <tuple>
 #include <utility>

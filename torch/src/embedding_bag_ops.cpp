@@ -9,7 +9,6 @@
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
-#include "convert.h"
 #include "formulas.h"
 #include "ir/op.h"
 #include "native.h"

@@ -1,15 +1,11 @@
 // Rows of a table that indices name.
-#include <array>
 #include <cmath>
-#include <optional>
-#include <tuple>
-#include <utility>
+#include <cstdint>
 #include <vector>
 
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
-#include "convert.h"
 #include "formulas.h"
 #include "native.h"
 #include "operators.h"

@@ -47,7 +47,7 @@ inline std::vector<int64_t> axes_from(int64_t first, int64_t past) {
   return axes;
 }
 
-// A tensor of the device with these values, laid out as `like` wishes: channels last, or not.
+// A tensor of the device with these values, in this order of memory.
 inline at::Tensor give_in(weft::Tensor value, c10::ScalarType type, c10::MemoryFormat format) {
   const Sizes shape(value.shape());
   at::Tensor result = empty(ints(shape), type);
@@ -59,7 +59,7 @@ inline at::Tensor give_in(weft::Tensor value, c10::ScalarType type, c10::MemoryF
 }
 
 // What the gradient of a function of tensors is by each of them, where `gradient` is that by its
-// result. Shapes alone matter of the tensors that it is linear in.
+// result.
 template <size_t count, class Function>
 std::array<weft::Tensor, count> pulled_back(const std::array<weft::Tensor, count>& at,
                                             const weft::Tensor& gradient, Function&& function) {
@@ -81,7 +81,7 @@ std::array<weft::Tensor, count> pulled_back(const std::array<weft::Tensor, count
   }(std::make_index_sequence<count>());
 }
 
-// The same of a function of one tensor that is linear in it: (shape) tells all of the tensor.
+// The same of a function that is linear in one tensor of this shape.
 template <class Function>
 weft::Tensor pulled_back(c10::IntArrayRef shape, const weft::Tensor& gradient,
                          Function&& function) {

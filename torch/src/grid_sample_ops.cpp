@@ -1,15 +1,14 @@
 // Elements of planes at places that a grid names, between those that are there.
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <ATen/native/GridSamplerUtils.h>
 #include <torch/library.h>
 
-#include "convert.h"
 #include "formulas.h"
 #include "native.h"
 #include "operators.h"

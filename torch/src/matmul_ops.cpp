@@ -1,10 +1,11 @@
 // Products of matrices and vectors. Narrow floats are added up in float32 and rounded once.
-#include <optional>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/native/Resize.h>
+#include <ATen/native/TypeProperties.h>
 #include <ATen/ops/_addmm_activation_meta.h>
 #include <ATen/ops/addmm_meta.h>
 #include <ATen/ops/addmv_meta.h>
@@ -134,6 +135,57 @@ at::Tensor dot(const at::Tensor& a, const at::Tensor& b) {
   return give(operand(a).matmul(operand(b)), a.scalar_type());
 }
 
+// ---- a matrix and the product of two vectors as a column and a row
+
+c10::ScalarType type_of_addr(const at::Tensor& self, const at::Tensor& a, const at::Tensor& b,
+                             const at::Scalar& beta, const at::Scalar& alpha) {
+  TORCH_CHECK(a.dim() == 1, "addr: Expected 1-D argument vec1, but got ", a.dim(), "-D");
+  TORCH_CHECK(b.dim() == 1, "addr: Expected 1-D argument vec2, but got ", b.dim(), "-D");
+  const at::Tensor all[] = {self, a, b};
+  const c10::ScalarType type = at::native::result_type(at::ITensorListRef(at::TensorList(all)));
+  const auto check = [&](const at::Scalar& s, const char* name) {
+    TORCH_CHECK(!s.isBoolean() || type == at::kBool, "Boolean ", name,
+                " only supported for Boolean results.");
+    TORCH_CHECK(c10::isFloatingType(type) || s.isIntegral(true), "For integral input tensors, ",
+                "argument ", name, " must not be a floating point number.");
+  };
+  check(beta, "beta");
+  check(alpha, "alpha");
+  TORCH_CHECK(at::is_expandable_to(self.sizes(), {a.size(0), b.size(0)}),
+              "The expanded size of the tensor must match [", a.size(0), ", ", b.size(0),
+              "]; input: ", self.sizes());
+  return type;
+}
+weft::Tensor addr_of(const at::Tensor& self, const at::Tensor& a, const at::Tensor& b,
+                     const at::Scalar& beta, const at::Scalar& alpha, c10::ScalarType type) {
+  const weft::Tensor column = wide(operand(a, type)).unsqueeze(1);
+  return added(self, column.mul(wide(operand(b, type)).unsqueeze(0)), beta, alpha);
+}
+at::Tensor addr(const at::Tensor& self, const at::Tensor& a, const at::Tensor& b,
+                const at::Scalar& beta, const at::Scalar& alpha) {
+  const c10::ScalarType type = type_of_addr(self, a, b, beta, alpha);
+  at::Tensor result = empty({a.size(0), b.size(0)}, type);
+  if (result.numel() != 0) put(result, addr_of(self, a, b, beta, alpha, type));
+  return result;
+}
+at::Tensor& addr_out(const at::Tensor& self, const at::Tensor& a, const at::Tensor& b,
+                     const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
+  const c10::ScalarType type = type_of_addr(self, a, b, beta, alpha);
+  TORCH_CHECK(c10::canCast(type, out.scalar_type()), "result type ", type,
+              " can't be cast to the desired output type ", out.scalar_type());
+  at::native::resize_output(out, {a.size(0), b.size(0)});
+  if (out.numel() != 0) put(out, addr_of(self, a, b, beta, alpha, type));
+  return out;
+}
+at::Tensor& addr_(at::Tensor& self, const at::Tensor& a, const at::Tensor& b,
+                  const at::Scalar& beta, const at::Scalar& alpha) {
+  TORCH_CHECK(self.dim() == 2, "2D tensor expected, got ", self.dim(), "D tensor for input");
+  TORCH_CHECK(
+      a.dim() == 1 && b.dim() == 1 && self.size(0) == a.size(0) && self.size(1) == b.size(0),
+      "size mismatch, input: ", self.sizes(), ", v1: ", a.sizes(), ", v2: ", b.sizes());
+  return addr_out(self, a, b, beta, alpha, self);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   structured<at::meta::structured_mm, mm, at::_ops::mm, at::_ops::mm_out>(m);
   structured<at::meta::structured_bmm, bmm, at::_ops::bmm, at::_ops::bmm_out>(m);
@@ -148,6 +200,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   native<at::_ops::addbmm, addbmm>(m);
   native<at::_ops::addbmm_, addbmm_>(m);
   native<at::_ops::addbmm_out, addbmm_out>(m);
+  native<at::_ops::addr, addr>(m);
+  native<at::_ops::addr_, addr_>(m);
+  native<at::_ops::addr_out, addr_out>(m);
   native<at::_ops::dot, dot>(m);
   native<at::_ops::vdot, dot>(m);
 }

@@ -1,10 +1,11 @@
-// Negative log likelihood: of log-probabilities, that of the class of each row. A class is found by
-// comparing, so that losses and their gradients are elementwise.
+// Negative log likelihood: of log-probabilities, that of the class of each row. The gradient finds
+// classes by comparing: it is elementwise.
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <ATen/core/Reduction.h>
 #include <ATen/native/Resize.h>
@@ -34,8 +35,7 @@ struct Rows {
   weft::Tensor counts;                  // whether it is not ignored
   std::optional<weft::Tensor> weights;  // of each row
 };
-Rows rows_of(const at::Tensor& self, const at::Tensor& target, const MaybeTensor& weight,
-             int64_t ignored, DType type) {
+Rows rows_of(const at::Tensor& target, const MaybeTensor& weight, int64_t ignored, DType type) {
   const weft::Tensor given = operand(target).cast(dtypes::int64);
   const weft::Tensor counts = given.ne(ignored);
   const weft::Tensor classes = weft::Tensor::where(counts, given, int64_t(0));
@@ -54,7 +54,7 @@ weft::Tensor checked(const weft::Tensor& classes, int64_t count) {
 Two forward(const at::Tensor& self, const at::Tensor& target, const MaybeTensor& weight,
             int64_t reduction, int64_t ignored) {
   const weft::Tensor x = wide_operand(self);
-  Rows rows = rows_of(self, target, weight, ignored, x.dtype());
+  Rows rows = rows_of(target, weight, ignored, x.dtype());
   const int64_t axis = x.ndim() == 1 ? 0 : 1;
   const weft::Tensor index = checked(rows.classes, x.shape()[size_t(axis)]);
   const weft::Tensor at_class =
@@ -75,7 +75,7 @@ weft::Tensor backward(const at::Tensor& gradient, const at::Tensor& self, const 
                       const at::Tensor& total_weight) {
   weft::Tensor g = wide_operand(gradient).neg();
   if (reduction == at::Reduction::Mean) g = g.div(wide_operand(total_weight));
-  Rows rows = rows_of(self, target, weight, ignored, g.dtype());
+  Rows rows = rows_of(target, weight, ignored, g.dtype());
   if (rows.weights) g = g.mul(*rows.weights);
   g = weft::Tensor::where(rows.counts, g, 0.0);
   const int64_t axis = self.dim() == 1 ? 0 : 1;

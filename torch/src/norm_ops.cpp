@@ -1,7 +1,7 @@
 // Layer, group and root-mean-square normalisation.
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <tuple>

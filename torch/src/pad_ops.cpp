@@ -1,7 +1,7 @@
 // Padding: with a number, or with the elements that a tensor has; columns of windows and back.
 #include <algorithm>
-#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 

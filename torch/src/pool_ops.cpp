@@ -1,6 +1,8 @@
 // Pooling: windows along the last axes, reduced.
+#include <algorithm>
 #include <array>
-#include <limits>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <tuple>
 #include <utility>

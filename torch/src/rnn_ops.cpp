@@ -1,5 +1,5 @@
 // Cells of recurrent networks: what is done after the products, in one step, and its gradient.
-#include <array>
+#include <cstdint>
 #include <optional>
 #include <tuple>
 #include <utility>

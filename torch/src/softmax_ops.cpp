@@ -1,5 +1,7 @@
 // Softmax and its logarithm.
-#include <optional>
+
+#include <cstdint>
+#include <vector>
 
 #include <ATen/ops/_log_softmax_backward_data_meta.h>
 #include <ATen/ops/_log_softmax_meta.h>
@@ -10,7 +12,6 @@
 
 #include "formulas.h"
 #include "operators.h"
-#include "storage.h"
 #include "structured.h"
 #include "weft/tensor.h"
 

@@ -10,7 +10,6 @@
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
-#include "convert.h"
 #include "formulas.h"
 #include "native.h"
 #include "operators.h"

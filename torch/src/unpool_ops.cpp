@@ -1,6 +1,6 @@
 // Planes of zeros with elements at the places that pooling kept; channels of groups, interleaved.
+#include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include <ATen/native/Resize.h>

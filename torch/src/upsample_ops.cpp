@@ -2,8 +2,9 @@
 // distances, axis after axis. Places are computed as PyTorch does, in float32 but for float64.
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include <ATen/ops/_upsample_nearest_exact1d_backward_meta.h>
@@ -28,7 +29,6 @@
 #include <ATen/ops/upsample_trilinear3d_meta.h>
 #include <torch/library.h>
 
-#include "convert.h"
 #include "formulas.h"
 #include "operators.h"
 #include "storage.h"
