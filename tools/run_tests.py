@@ -260,8 +260,8 @@ def run_torch(build: pathlib.Path) -> Count:
     for dtype, one_in, samples in TORCH_OPERATORS:
         command = [sys.executable, str(ROOT / "tests/torch/opinfo.py"), f"--dtype={dtype}", f"--one-in={one_in}",
                    f"--seed={TORCH_SEED}", f"--most-samples={samples}"]
-        done = subprocess.run(command, env={**os.environ, **python_environment(build)}, cwd=ROOT, text=True,
-                              stdout=subprocess.PIPE)
+        environment = {**os.environ, **python_environment(build), "WEFT_DEVICE": "CPU"}
+        done = subprocess.run(command, env=environment, cwd=ROOT, text=True, stdout=subprocess.PIPE)
         say(done.stdout.rstrip())
         numbers = re.search(r"(\d+) passed, (\d+) failed, (\d+) skipped\s*$", done.stdout)
         count = count.plus(Count(*map(int, numbers.groups())) if numbers else Count(failed=1))
