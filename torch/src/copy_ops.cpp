@@ -80,7 +80,15 @@ void copy_from_cpu(const at::Tensor& from, const at::Tensor& to) {
   put(to, value);
 }
 
+void check_shapes(const at::Tensor& from, const at::Tensor& to) {
+  if (from.sizes() == to.sizes()) return;
+  const auto shape = at::infer_size_dimvector(to.sizes(), from.sizes());
+  TORCH_CHECK(at::IntArrayRef(shape) == to.sizes(), "output with shape ", to.sizes(),
+              " doesn't match the broadcast shape ", at::IntArrayRef(shape));
+}
+
 at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool /*non_blocking*/) {
+  check_shapes(from, to);
   if (to.numel() == 0) return to;
   const bool from_weft = from.device().is_privateuseone(), to_weft = to.device().is_privateuseone();
   TORCH_CHECK((from_weft || from.device().is_cpu()) && (to_weft || to.device().is_cpu()),

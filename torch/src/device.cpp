@@ -1,10 +1,16 @@
 // What PyTorch asks of a device: guards, streams that are all one, and hooks.
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+
 #include <ATen/core/Generator.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
-#include <c10/core/CPUAllocator.h>
+#include <c10/core/Allocator.h>
 #include <c10/core/Device.h>
 #include <c10/core/Stream.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <c10/core/impl/alloc_cpu.h>
 #include <c10/util/Exception.h>
 
 #include "generator.h"
@@ -53,6 +59,46 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   static c10::Stream stream() { return c10::Stream(c10::Stream::DEFAULT, kDevice); }
 };
 
+// Pinned memory is the process's own, which a copy to the device reads at once: it is pinned in
+// name. `first byte -> bytes` of what lives.
+class PinnedMemory final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(size_t bytes) override {
+    void* const data = c10::alloc_cpu(bytes);
+    const std::lock_guard lock(mutex());
+    if (data != nullptr) live().emplace(reinterpret_cast<uintptr_t>(data), bytes);
+    return {data, data, &free, c10::Device(c10::DeviceType::CPU)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &free; }
+  void copy_data(void* to, const void* from, size_t bytes) const override {
+    default_copy_data(to, from, bytes);
+  }
+  static bool holds(const void* data) {
+    const std::lock_guard lock(mutex());
+    const auto address = reinterpret_cast<uintptr_t>(data);
+    auto at = live().upper_bound(address);
+    return at != live().begin() && address < (--at)->first + at->second;
+  }
+
+ private:
+  static void free(void* data) {
+    {
+      const std::lock_guard lock(mutex());
+      live().erase(reinterpret_cast<uintptr_t>(data));
+    }
+    c10::free_cpu(data);
+  }
+  // They outlive every tensor.
+  static std::map<uintptr_t, size_t>& live() {
+    static auto* const kLive = new std::map<uintptr_t, size_t>;
+    return *kLive;
+  }
+  static std::mutex& mutex() {
+    static auto* const kMutex = new std::mutex;
+    return *kMutex;
+  }
+};
+
 class Hooks final : public at::PrivateUse1HooksInterface {
  public:
   bool isBuilt() const override { return true; }
@@ -74,9 +120,11 @@ class Hooks final : public at::PrivateUse1HooksInterface {
     check_index(index);
     return at::make_generator<GeneratorImpl>(0);
   }
-  // Memory of the process: what a copy to the device reads, or waits for nothing to read.
-  c10::Allocator* getPinnedMemoryAllocator() const override { return c10::GetCPUAllocator(); }
-  bool isPinnedPtr(const void*) const override { return false; }
+  c10::Allocator* getPinnedMemoryAllocator() const override {
+    static PinnedMemory allocator;
+    return &allocator;
+  }
+  bool isPinnedPtr(const void* data) const override { return PinnedMemory::holds(data); }
   at::Device getDeviceFromPtr(void*) const override { return kDevice; }
   void resizePrivateUse1Bytes(const c10::Storage& storage, size_t bytes) const override {
     resize_bytes(*storage.unsafeGetStorageImpl(), bytes);

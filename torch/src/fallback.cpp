@@ -2,9 +2,11 @@
 #include "fallback.h"
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
@@ -20,6 +22,30 @@ namespace {
 
 std::atomic<Fallbacks> allowed = Fallbacks::kAllowed;
 std::atomic<bool> warns = false;
+
+struct Decomposer {
+  std::mutex mutex;
+  std::function<void()> run;
+  std::atomic<bool> has_run = true;
+};
+Decomposer& decomposer() {
+  static auto* const kDecomposer = new Decomposer;
+  return *kDecomposer;
+}
+
+// Whether the decomposer ran just now. Operators that other threads meet meanwhile fall back.
+bool decompose_now() {
+  Decomposer& d = decomposer();
+  if (d.has_run) return false;
+  std::function<void()> run;
+  {
+    const std::lock_guard lock(d.mutex);
+    run = std::exchange(d.run, nullptr);
+  }
+  if (run) run();  // without the lock: it runs Python
+  d.has_run = true;
+  return bool(run);
+}
 
 std::string name_of(const c10::OperatorHandle& op) {
   const c10::OperatorName& name = op.operator_name();
@@ -45,8 +71,15 @@ void replace_generators(const c10::OperatorHandle& op, torch::jit::Stack& stack)
   for (size_t i = 0; i < arguments.size(); i++) {
     if (arguments[i].type()->str().find("Generator") == std::string::npos) continue;
     c10::IValue& value = stack[first + i];
-    if (!value.isNone() && !value.toGenerator().device().is_privateuseone()) continue;
     value = cpu_generator_from(value.isNone() ? default_generator() : value.toGenerator());
+  }
+}
+
+void decompose_or_fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  if (decompose_now()) {
+    op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), stack);
+  } else {
+    fall_back(op, stack);
   }
 }
 
@@ -65,9 +98,16 @@ void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
 }
 
+void set_decomposer(std::function<void()> run) {
+  Decomposer& d = decomposer();
+  const std::lock_guard lock(d.mutex);
+  d.run = std::move(run);
+  d.has_run = false;
+}
+
 // NOLINTBEGIN: PyTorch's macros
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
-  m.fallback(torch::CppFunction::makeFromBoxedFunction<&fall_back>());
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&decompose_or_fall_back>());
 }
 // NOLINTEND
 

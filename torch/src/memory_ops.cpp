@@ -25,16 +25,19 @@ namespace {
 
 using at::IntArrayRef;
 
-void check_options(std::optional<c10::Layout> layout, std::optional<bool> pin_memory) {
+void check_options(std::optional<c10::Layout> layout, std::optional<c10::Device> device,
+                   std::optional<bool> pin_memory) {
+  TORCH_CHECK(!device || device->index() <= 0, "weft: invalid device ordinal ",
+              int(device->index()), "; there is one device");
   TORCH_CHECK(c10::layout_or_default(layout) == c10::kStrided,
               "weft: tensors of the device are strided");
   TORCH_CHECK(!c10::pinned_memory_or_default(pin_memory), "Only dense CPU tensors can be pinned");
 }
 
 at::Tensor empty_of(IntArrayRef sizes, std::optional<c10::ScalarType> type,
-                    std::optional<c10::Layout> layout, std::optional<c10::Device>,
+                    std::optional<c10::Layout> layout, std::optional<c10::Device> device,
                     std::optional<bool> pin_memory, std::optional<c10::MemoryFormat> format) {
-  check_options(layout, pin_memory);
+  check_options(layout, device, pin_memory);
   at::Tensor result = empty(sizes, c10::dtype_or_default(type));
   if (format && *format != c10::MemoryFormat::Contiguous) {
     TORCH_CHECK(*format != c10::MemoryFormat::Preserve,
@@ -46,8 +49,8 @@ at::Tensor empty_of(IntArrayRef sizes, std::optional<c10::ScalarType> type,
 
 at::Tensor empty_strided_of(IntArrayRef sizes, IntArrayRef strides,
                             std::optional<c10::ScalarType> type, std::optional<c10::Layout> layout,
-                            std::optional<c10::Device>, std::optional<bool> pin_memory) {
-  check_options(layout, pin_memory);
+                            std::optional<c10::Device> device, std::optional<bool> pin_memory) {
+  check_options(layout, device, pin_memory);
   return empty_strided(sizes, strides, c10::dtype_or_default(type));
 }
 

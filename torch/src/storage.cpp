@@ -28,6 +28,7 @@
 #include "value/storage.h"
 #include "value/value.h"
 #include "value/view.h"
+#include "weft/jit.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -165,6 +166,13 @@ bool can_be_adopted(const weft::Tensor& value, const View& view, const Memory& m
          value.storage()->origin() == 0 && value.numel() == elements_of(memory.bytes, view.dtype);
 }
 
+// More than the steps of large models have; what lives longer is computed on its own.
+constexpr int64_t kMostPending = 200'000;
+
+void keep_bound() {
+  if (pending_values() > kMostPending && !is_capturing()) realize_all();
+}
+
 // The element of a CPU tensor: a number of the graph.
 weft::Tensor scalar_of(const at::TensorBase& tensor, DType dtype) {
   TORCH_CHECK(tensor.device().is_cpu() && tensor.dim() == 0,
@@ -223,24 +231,49 @@ void put(const at::TensorBase& tensor, weft::Tensor value) {
   const View view = view_of_tensor(tensor, type, place.first);
   if (view.numel() == 0) return;
   if (value.dtype() != type.dtype) value = value.cast(type.dtype);
+  bool is_adopted = false;
   {
     const std::lock_guard lock(registry().mutex);
     if (!place.memory->storage && can_be_adopted(value, view, *place.memory) &&
         std::ranges::equal(value.shape(), view.shape)) {
       place.memory->storage = value.storage();
-      return;
+      is_adopted = true;
     }
   }
+  if (is_adopted) return keep_bound();
   const Ref<Storage> storage = storage_as(*place.memory, type.dtype);
   Ref<Value> read = weft::read(value);
   if (!read->shape().empty()) read = broadcast(std::move(read), view.shape);
   storage->write(is_expanded(view) ? without_expanded_axes(view) : view, std::move(read));
-  keep_bound(*storage);
+  keep_bound();
 }
 
 at::Tensor give(weft::Tensor value, c10::ScalarType type) {
   at::Tensor result = empty(ints(Sizes(value.shape())), type);
   put(result, std::move(value));
+  return result;
+}
+
+c10::Storage storage_around(Ref<Storage> storage) {
+  const size_t bytes = size_t(storage->numel()) * size_t(storage->dtype().item_bytes());
+  return c10::Storage(c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), bytes, new_memory(bytes, std::move(storage)),
+      &allocator(), /*resizable=*/true));
+}
+
+at::Tensor tensor_on(c10::Storage storage, const View& view, c10::ScalarType type) {
+  View seen = view;
+  if (held(type).is_complex) {
+    seen.shape.pop_back();
+    seen.strides.pop_back();
+    for (int64_t& stride : seen.strides) stride /= 2;
+    seen.offset /= 2;
+  }
+  at::Tensor result = at::detail::make_tensor<c10::TensorImpl>(
+      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+      c10::scalarTypeToTypeMeta(type));
+  result.unsafeGetTensorImpl()->set_sizes_and_strides(ints(seen.shape), ints(seen.strides),
+                                                      seen.offset);
   return result;
 }
 

@@ -48,6 +48,10 @@ void put(const at::TensorBase& tensor, weft::Tensor value);
 // A new tensor of these values, contiguous.
 at::Tensor give(weft::Tensor value, c10::ScalarType type);
 
+// A storage of PyTorch's around one of weft, and a tensor that sees a view of it.
+c10::Storage storage_around(Ref<Storage> storage);
+at::Tensor tensor_on(c10::Storage storage, const View& view, c10::ScalarType type);
+
 // The bytes of a CPU tensor that is contiguous, from and to one of the device.
 void copy_in(const at::TensorBase& to, const at::TensorBase& from);
 void copy_out(const at::TensorBase& to, const at::TensorBase& from);
@@ -55,7 +59,7 @@ void copy_out(const at::TensorBase& to, const at::TensorBase& from);
 // realloc: what was there stays, up to the smaller size.
 void resize_bytes(c10::StorageImpl& storage, size_t bytes);
 
-// ---- what waits
+// ---- what waits. Past a bound on what is pending everything is computed.
 
 // Storages that live.
 int64_t live_storages();

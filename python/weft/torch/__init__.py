@@ -5,13 +5,6 @@ computed on the device that WEFT_DEVICE names. `torch.weft` is the module of the
 random states and the rest of what PyTorch asks for.
 """
 
-
-def _autoload() -> None:
-    """What PyTorch calls when it finds the device: importing this module is all. It is defined before `import torch`,
-    which may come here while this module is still being imported."""
-
-
-
 import torch
 
 from . import _device
@@ -21,6 +14,7 @@ __all__ = ["counters", "reset_counters"]
 
 _device.register()
 
-from . import _modules  # noqa: E402  (needs the device)
+from . import _decompositions, _modules  # noqa: E402  (they need the device)
 
 _modules.register()
+_decompositions.register()

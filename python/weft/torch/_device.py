@@ -7,6 +7,7 @@ import types
 from typing import Any
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from . import _C
 
@@ -181,6 +182,14 @@ class device:
         return None
 
 
+def _end_step(optimizer: torch.optim.Optimizer, *_: Any) -> None:
+    """An optimiser's step ends a step of training: what is pending is computed, in a loop that never looks at it too.
+    Steps are then cut at the same place, and their kernels are found once."""
+    group = optimizer.param_groups[0]["params"]
+    if group and group[0].device.type == "weft":
+        _C.realize_all()
+
+
 def register() -> None:
     """Makes `weft` the name of the device, and `torch.weft` its module."""
     _module.default_generators = (_C.default_generator(),)  # type: ignore[attr-defined]
@@ -189,4 +198,5 @@ def register() -> None:
     sys.modules["torch.weft"] = _module
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_packed_sequence=True,
                                                          for_storage=True)
+    register_optimizer_step_post_hook(_end_step)
     _C.set_fallback_warnings(os.environ.get("WEFT_TORCH_WARN_FALLBACK", "0") not in ("", "0"))
