@@ -69,9 +69,11 @@ at::Tensor& nonzero_out(const at::Tensor& self, at::Tensor& out) {
   for (size_t i = 0; i < rows; i++) {
     for (size_t k = 0; k < columns.size(); k++) places[i * columns.size() + k] = columns[k][i];
   }
-  if (at::native::resize_output(out, {int64_t(rows), self.dim()})) {  // columns lie together
-    out.unsafeGetTensorImpl()->set_sizes_and_strides({int64_t(rows), self.dim()},
-                                                     {1, std::max<int64_t>(int64_t(rows), 1)});
+  const int64_t sizes[] = {int64_t(rows), self.dim()};
+  const int64_t strides[] = {1, std::max<int64_t>(sizes[0], 1)};  // columns lie together
+  if (at::native::resize_output(out, sizes)) {
+    out.unsafeGetTensorImpl()->set_sizes_and_strides(at::IntArrayRef(sizes),
+                                                     at::IntArrayRef(strides));
   }
   put(out, weft::Tensor::from<int64_t>(places, {int64_t(rows), self.dim()}, weft_device().name()));
   return out;
