@@ -75,6 +75,7 @@ NB_MODULE(_C, m) {  // NOLINT
   m.def("is_pending", [](const at::Tensor& tensor) { return is_pending(tensor); });
   m.def("realize", &realize_tensor, nb::call_guard<nb::gil_scoped_release>());
   m.def("realize_all", &realize_all, nb::call_guard<nb::gil_scoped_release>());
+  m.def("synchronize", &synchronize, nb::call_guard<nb::gil_scoped_release>());
   m.def("default_generator",
         [] { return nb::steal(THPGenerator_initDefaultGenerator(default_generator())); });
 }

@@ -348,6 +348,11 @@ void realize_all() {
   if (!storages.empty()) weft::realize(storages);
 }
 
+void synchronize() {
+  realize_all();
+  weft_device().synchronize();
+}
+
 REGISTER_ALLOCATOR(c10::DeviceType::PrivateUse1, &allocator())
 
 }  // namespace weft::pytorch

@@ -67,5 +67,7 @@ bool is_pending(const at::TensorBase& tensor);
 // Computes what this tensor, or every tensor, is to hold.
 void realize(const at::TensorBase& tensor);
 void realize_all();
+// ... and waits until it is done.
+void synchronize();
 
 }  // namespace weft::pytorch

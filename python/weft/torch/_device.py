@@ -51,8 +51,8 @@ def realize(*tensors: torch.Tensor) -> None:
 
 @_public
 def synchronize(device: Any = None) -> None:
-    """Computes all that is pending."""
-    _C.realize_all()
+    """Computes all that is pending, and waits for it."""
+    _C.synchronize()
 
 
 @_public
