@@ -19,6 +19,8 @@
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
+#include "complex.h"
+#include "complex_kernels.h"
 #include "convert.h"
 #include "ir/op.h"
 #include "native.h"
@@ -40,7 +42,7 @@ weft::Tensor cat(const Shaped& s, const at::ITensorListRef& tensors, int64_t dim
   std::vector<weft::Tensor> parts;
   parts.reserve(tensors.size());
   for (const at::Tensor& part : tensors) {
-    if (part.numel() != 0) parts.push_back(operand(part, s.out().scalar_type()));
+    if (part.numel() != 0) parts.push_back(elements(part, s.out().scalar_type()));
   }
   if (parts.size() == 1) return parts[0];
   return weft::Tensor::cat(parts, at::maybe_wrap_dim(dim, s.out().dim()));
@@ -52,7 +54,11 @@ at::Tensor flip(const at::Tensor& self, IntArrayRef dims) {
   at::dim_list_to_bitset(dims, size_t(self.dim()));  // throws where one is there twice
   const at::Tensor out = empty_like(self, self.scalar_type());
   if (out.numel() == 0) return out;
-  put(out, self.dim() == 0 ? handle(self) : handle(self).flip(ints(dims)));
+  Sizes axes;
+  for (const int64_t dim : dims) {
+    if (self.dim() > 0) axes.push_back(at::maybe_wrap_dim(dim, self.dim()));
+  }
+  put(out, handle(self).flip(axes));
   return out;
 }
 
@@ -68,7 +74,14 @@ at::Tensor roll(const at::Tensor& self, IntArrayRef shifts, IntArrayRef dims) {
   }
   const at::Tensor out = empty(self.sizes(), self.scalar_type());
   if (out.numel() == 0) return out;
-  put(out, self.dim() == 0 ? handle(self) : handle(self).roll(ints(shifts), axes));
+  if (self.dim() == 0) {
+    put(out, handle(self));
+  } else if (is_flat && self.is_complex()) {
+    const weft::Tensor x = handle(self);
+    put(out, x.reshape({-1, 2}).roll(ints(shifts), std::vector<int64_t>{0}).reshape(x.shape()));
+  } else {
+    put(out, handle(self).roll(ints(shifts), axes));
+  }
   return out;
 }
 
@@ -80,7 +93,9 @@ at::Tensor repeat(const at::Tensor& self, IntArrayRef repeats) {
   const size_t added = repeats.size() - size_t(self.dim());
   for (size_t i = added; i < sizes.size(); i++) sizes[i] *= self.size(int64_t(i - added));
   const at::Tensor out = empty(sizes, self.scalar_type());
-  if (out.numel() != 0) put(out, handle(self).repeat(ints(repeats)));
+  Sizes all(ints(repeats));
+  if (self.is_complex()) all.push_back(1);
+  if (out.numel() != 0) put(out, handle(self).repeat(all));
   return out;
 }
 
@@ -149,7 +164,7 @@ at::Tensor where_into(const at::Tensor& out, const at::Tensor& condition, const 
   const weft::Tensor is_first = condition_of(condition);
   const at::Tensor result = elementwise_output(out, type, condition, a, b);
   if (result.numel() == 0) return result;
-  put(result, weft::Tensor::where(is_first, operand(a, type), operand(b, type)));
+  put(result, weft::Tensor::where(mask_for(is_first, type), elements(a, type), elements(b, type)));
   return result;
 }
 
@@ -188,7 +203,8 @@ void masked_fill_into(at::Tensor& self, const at::Tensor& mask, const weft::Tens
   }
   at::assert_no_partial_overlap(self, mask);
   if (self.numel() == 0) return;
-  put(self, weft::Tensor::where(operand(mask), value, handle(self)));
+  const weft::Tensor is_filled = mask_for(operand(mask), self.scalar_type());
+  put(self, weft::Tensor::where(is_filled, value, handle(self)));
 }
 
 void check_element(const at::Tensor& value) {
@@ -202,7 +218,7 @@ weft::Tensor filling(const at::Scalar& value, c10::ScalarType type) {
   if (c10::isIntegralType(type, false) && value.isFloatingPoint()) {
     return number(value.to<int64_t>(), type);
   }
-  return number(value, type);
+  return elements(value, type);
 }
 
 at::Tensor& masked_fill_scalar_(at::Tensor& self, const at::Tensor& mask, const at::Scalar& value) {
@@ -211,7 +227,7 @@ at::Tensor& masked_fill_scalar_(at::Tensor& self, const at::Tensor& mask, const 
 }
 at::Tensor& masked_fill_tensor_(at::Tensor& self, const at::Tensor& mask, const at::Tensor& value) {
   check_element(value);
-  masked_fill_into(self, mask, operand(value, self.scalar_type()));
+  masked_fill_into(self, mask, elements(value, self.scalar_type()));
   return self;
 }
 
@@ -223,7 +239,8 @@ at::Tensor masked_filled(const at::Tensor& self, const at::Tensor& mask,
           ? empty(self.sizes(), self.scalar_type())
           : empty(at::infer_size(self.sizes(), mask.sizes()), self.scalar_type());
   if (out.numel() == 0) return out;
-  put(out, weft::Tensor::where(operand(mask), value, handle(self)));
+  const weft::Tensor is_filled = mask_for(operand(mask), self.scalar_type());
+  put(out, weft::Tensor::where(is_filled, value, handle(self)));
   return out;
 }
 at::Tensor masked_fill_scalar(const at::Tensor& self, const at::Tensor& mask,
@@ -233,7 +250,7 @@ at::Tensor masked_fill_scalar(const at::Tensor& self, const at::Tensor& mask,
 at::Tensor masked_fill_tensor(const at::Tensor& self, const at::Tensor& mask,
                               const at::Tensor& value) {
   check_element(value);
-  return masked_filled(self, mask, operand(value, self.scalar_type()));
+  return masked_filled(self, mask, elements(value, self.scalar_type()));
 }
 
 // The k-th element of source goes to the k-th place where the mask holds.
@@ -282,6 +299,23 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   native<at::_ops::masked_fill_Tensor, masked_fill_tensor>(m);
   native<at::_ops::masked_scatter_, masked_scatter_>(m);
 }
+
+const bool kAdded = [] {
+  using Cat = detail::Functional<at::meta::structured_cat, cat, at::_ops::cat::schema>;
+  using CatOut = detail::Out<at::meta::structured_cat, cat, 1, at::_ops::cat_out::schema>;
+  add_complex_kernel<at::_ops::cat, Cat::call>();
+  add_complex_kernel<at::_ops::cat_out, CatOut::call>();
+  add_complex_kernel<at::_ops::flip, flip>();
+  add_complex_kernel<at::_ops::roll, roll>();
+  add_complex_kernel<at::_ops::repeat, repeat>();
+  add_complex_kernel<at::_ops::where_self, where>();
+  add_complex_kernel<at::_ops::where_self_out, where_out>();
+  add_complex_kernel<at::_ops::masked_fill__Scalar, masked_fill_scalar_>();
+  add_complex_kernel<at::_ops::masked_fill__Tensor, masked_fill_tensor_>();
+  add_complex_kernel<at::_ops::masked_fill_Scalar, masked_fill_scalar>();
+  add_complex_kernel<at::_ops::masked_fill_Tensor, masked_fill_tensor>();
+  return true;
+}();
 
 }  // namespace
 }  // namespace weft::pytorch

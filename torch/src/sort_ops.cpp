@@ -20,6 +20,7 @@
 #include "storage.h"
 #include "structured.h"
 #include "tensor/chosen.h"
+#include "tensor/positions.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -81,6 +82,16 @@ std::tuple<at::Tensor, at::Tensor> kthvalue(const at::Tensor& self, int64_t k, i
 
 using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
+// How long runs are that begin at these places.
+at::Tensor lengths_of(const std::vector<int64_t>& firsts, int64_t size) {
+  std::vector<int64_t> lengths;
+  for (size_t k = 0; k < firsts.size(); k++) {
+    lengths.push_back((k + 1 < firsts.size() ? firsts[k + 1] : size) - firsts[k]);
+  }
+  const auto count = int64_t(lengths.size());
+  return give(weft::Tensor::from<int64_t>(lengths, {count}, weft_device().name()), c10::kLong);
+}
+
 // Runs of equal elements of a vector: the first of each, which run every element is in, and how
 // long they are. How many there are is read.
 Three runs(weft::Tensor values, const std::optional<weft::Tensor>& sorted_from,
@@ -107,11 +118,7 @@ Three runs(weft::Tensor values, const std::optional<weft::Tensor>& sorted_from,
     inverse = give(run.reshape(ints(self.sizes())), c10::kLong);
   }
   if (return_counts) {
-    std::vector<int64_t> lengths;
-    for (size_t k = 0; k < firsts.size(); k++) {
-      lengths.push_back((k + 1 < firsts.size() ? firsts[k + 1] : size) - firsts[k]);
-    }
-    counts = give(weft::Tensor::from<int64_t>(lengths, {count}, values.device()), c10::kLong);
+    counts = lengths_of(firsts, size);
   }
   return {result, inverse, counts};
 }
@@ -131,10 +138,76 @@ std::tuple<at::Tensor, at::Tensor> unique(const at::Tensor& self, bool sorted,
   return {values, inverse};
 }
 
+// Rows of a matrix: which place each has in their order.
+weft::Tensor ranks_of(const weft::Tensor& rows) {
+  const int64_t count = rows.shape()[0], width = rows.shape()[1];
+  const weft::Tensor own = rows.unsqueeze(1), other = rows.unsqueeze(0);  // (n, 1, m), (1, n, m)
+  const weft::Tensor column = positions(weft_device(), width, 2, 3);
+  const Axes last = std::vector<int64_t>{-1};
+  const weft::Tensor first = weft::Tensor::where(own.ne(other), column, width).min(last);
+  const weft::Tensor row = positions(weft_device(), count, 0, 2);
+  const weft::Tensor from = positions(weft_device(), count, 1, 2);
+  const weft::Tensor differ = first.lt(width), at = first.minimum(width - 1);
+  const weft::Tensor flat = rows.reshape({-1});
+  const weft::Tensor a = flat.take(row.mul(width).add(at));
+  const weft::Tensor b = flat.take(from.mul(width).add(at));
+  const weft::Tensor is_before = weft::Tensor::where(differ, b.lt(a), from.lt(row));
+  return is_before.sum(last, false, dtypes::int64);
+}
+
+// Runs of equal slices along an axis; in their order where they are sorted.
+Three unique_slices(const at::Tensor& self, int64_t dim, bool is_sorted, bool return_inverse,
+                    bool return_counts) {
+  dim = at::maybe_wrap_dim(dim, self.dim());
+  at::Tensor inverse = empty({0}, c10::kLong), counts = empty({0}, c10::kLong);
+  if (self.numel() == 0) {
+    TORCH_CHECK(self.dim() == 0 || self.size(dim) == 0,
+                "There are 0 sized dimensions, and they aren't selected, so unique cannot be "
+                "applied");
+    return {empty(self.sizes(), self.scalar_type()), inverse, counts};
+  }
+  const int64_t count = self.size(dim);
+  const int64_t from[] = {dim}, to[] = {0};
+  weft::Tensor rows = handle(self).movedim(Ints(from), Ints(to)).reshape({count, -1});
+  const weft::Tensor place =
+      weft::Tensor::arange(int64_t(0), count, int64_t(1), dtypes::int64, rows.device());
+  weft::Tensor order = place;
+  if (is_sorted) {
+    order = place.scatter(0, ranks_of(rows), place);
+    order.realize();
+    rows = rows.index_select(0, order);
+  }
+  const int64_t one[] = {1};
+  const weft::Tensor before = rows.roll(Ints(one), std::vector<int64_t>{0});
+  weft::Tensor is_first =
+      place.eq(int64_t(0)).bitwise_or(rows.ne(before).any(std::vector<int64_t>{1}));
+  is_first.realize();
+  const std::vector<int64_t> firsts = true_places(is_first)[0];
+  const auto found = int64_t(firsts.size());
+  const weft::Tensor at = weft::Tensor::from<int64_t>(firsts, {found}, rows.device());
+  const at::Tensor result =
+      give(handle(self).index_select(dim, order.take(at)), self.scalar_type());
+  if (return_inverse) {
+    weft::Tensor run = is_first.cast(dtypes::int64).cumsum(0).sub(int64_t(1));
+    inverse = give(is_sorted ? run.scatter(0, order, run) : run, c10::kLong);
+  }
+  if (return_counts) counts = lengths_of(firsts, count);
+  return {result, inverse, counts};
+}
+
+Three unique_dim(const at::Tensor& self, int64_t dim, bool /*sorted*/, bool return_inverse,
+                 bool return_counts) {
+  return unique_slices(self, dim, true, return_inverse, return_counts);
+}
+Three unique_dim_consecutive(const at::Tensor& self, int64_t dim, bool return_inverse,
+                             bool return_counts) {
+  return unique_slices(self, dim, false, return_inverse, return_counts);
+}
+
 Three unique_consecutive(const at::Tensor& self, bool return_inverse, bool return_counts,
                          std::optional<int64_t> dim) {
   if (dim && !(self.dim() == 1 && *dim == 0)) {
-    return at::_ops::unique_dim_consecutive::call(self, *dim, return_inverse, return_counts);
+    return unique_dim_consecutive(self, *dim, return_inverse, return_counts);
   }
   return runs(handle(self).reshape({-1}), {}, self, return_inverse, return_counts);
 }
@@ -148,6 +221,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   native<at::_ops::_unique2, unique2>(m);
   native<at::_ops::_unique, unique>(m);
   native<at::_ops::unique_consecutive, unique_consecutive>(m);
+  native<at::_ops::unique_dim, unique_dim>(m);
+  native<at::_ops::unique_dim_consecutive, unique_dim_consecutive>(m);
 }
 
 }  // namespace
