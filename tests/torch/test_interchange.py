@@ -143,6 +143,10 @@ def test_the_device_is_an_accelerator():
     assert torch.weft.device_count() == 1 and torch.weft.is_available()
 
 
+def test_the_device_has_a_name():
+    assert torch.weft.get_device_name().startswith("weft on ")
+
+
 def test_a_device_that_does_not_exist():
     with pytest.raises(RuntimeError):
         torch.ones(1, device="weft:1")

@@ -57,7 +57,7 @@ def _table() -> dict[str, Callable[..., Any]]:
     from torch._decomp import core_aten_decompositions
 
     table = {}
-    for op, decomposition in core_aten_decompositions().items():
+    for op, decomposition in core_aten_decompositions().items():  # type: ignore[no-untyped-call]
         if not isinstance(op, torch._ops.OpOverload) or op.namespace != "aten" or torch.Tag.core in op.tags:
             continue
         name = _full_name(op._schema)

@@ -100,7 +100,7 @@ def set_device(device: Any) -> None:
 @_public
 def get_device_name(device: Any = None) -> str:
     import weft
-    return f"weft on {weft.Device.default().name}"
+    return f"weft on {weft.Device.DEFAULT}"
 
 
 @_public
@@ -123,9 +123,14 @@ def empty_cache() -> None:
     pass
 
 
+def _default_generator() -> torch.Generator:
+    generator: torch.Generator = _module.default_generators[0]
+    return generator
+
+
 @_public
 def manual_seed(seed: int) -> None:
-    _module.default_generators[0].manual_seed(seed)
+    _default_generator().manual_seed(seed)
 
 
 @_public
@@ -135,7 +140,7 @@ def manual_seed_all(seed: int) -> None:
 
 @_public
 def seed() -> int:
-    return _module.default_generators[0].seed()
+    return _default_generator().seed()
 
 
 @_public
@@ -145,17 +150,17 @@ def seed_all() -> None:
 
 @_public
 def initial_seed() -> int:
-    return _module.default_generators[0].initial_seed()
+    return _default_generator().initial_seed()
 
 
 @_public
 def get_rng_state(device: Any = 0) -> torch.Tensor:
-    return _module.default_generators[0].get_state()
+    return _default_generator().get_state()
 
 
 @_public
 def set_rng_state(state: torch.Tensor, device: Any = 0) -> None:
-    _module.default_generators[0].set_state(state)
+    _default_generator().set_state(state)
 
 
 @_public
@@ -193,10 +198,10 @@ def _end_step(optimizer: torch.optim.Optimizer, *_: Any) -> None:
 def register() -> None:
     """Makes `weft` the name of the device, and `torch.weft` its module."""
     _module.default_generators = (_C.default_generator(),)  # type: ignore[attr-defined]
-    torch.utils.rename_privateuse1_backend("weft")
-    torch._register_device_module("weft", _module)
+    torch.utils.rename_privateuse1_backend("weft")  # type: ignore[attr-defined]
+    torch._register_device_module("weft", _module)  # type: ignore[no-untyped-call]
     sys.modules["torch.weft"] = _module
-    torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_packed_sequence=True,
-                                                         for_storage=True)
+    torch.utils.generate_methods_for_privateuse1_backend(  # type: ignore[attr-defined]
+        for_tensor=True, for_module=True, for_packed_sequence=True, for_storage=True)
     register_optimizer_step_post_hook(_end_step)
     _C.set_fallback_warnings(os.environ.get("WEFT_TORCH_WARN_FALLBACK", "0") not in ("", "0"))
