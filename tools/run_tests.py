@@ -74,8 +74,8 @@ class DeviceTests(NamedTuple):
 DEVICES = {
     "OPENCL": DeviceTests({"test_ops_of_tables": 150, "test_tensor_programs": 20, "test_tensor_index": 8, "test_jit": 1},
                           40, 25, 20),
-    # The tables of ops are in float64, too, which it has not; the tests of kernels do all ops of its dtypes.
-    "WEBGPU": DeviceTests({"test_tensor_programs": 20, "test_tensor_index": 8, "test_jit": 1}, 40, 25, 20),
+    "WEBGPU": DeviceTests({"test_ops_of_tables": 60, "test_tensor_programs": 20, "test_tensor_index": 8, "test_jit": 1},
+                          40, 25, 20),
 }
 
 # Under a sanitizer a fuzz program runs one case in SANITIZED_SHARE, and weft_tests leaves out the

@@ -115,12 +115,14 @@ weft::Tensor hardshrink(const Shaped& s, const at::Tensor& a, const at::Scalar& 
 
 // The second output, which the backward of the CPU would read, is left empty.
 std::tuple<at::Tensor, at::Tensor> log_sigmoid(const at::Tensor& self) {
-  return {give(operand(self).logsigmoid(), self.scalar_type()), empty({0}, self.scalar_type())};
+  using Form = FunctionalForm<UnaryMeta, kMethod<&weft::Tensor::logsigmoid>, at::_ops::relu>;
+  return {Form::call(self), empty({0}, self.scalar_type())};
 }
 std::tuple<at::Tensor&, at::Tensor&> log_sigmoid_out(const at::Tensor& self, at::Tensor& out,
                                                      at::Tensor& buffer) {
-  at::native::resize_output(out, self.sizes());
-  put(out, operand(self).logsigmoid());
+  using Form =
+      detail::Out<UnaryMeta, kMethod<&weft::Tensor::logsigmoid>, 1, at::_ops::exp_out::schema>;
+  Form::call(self, out);
   return {out, buffer};
 }
 
