@@ -170,10 +170,10 @@ at::Tensor& index_put_impl(at::Tensor& self, const OptionalTensors& indices,
   TORCH_CHECK_INDEX(int64_t(indices.size()) <= self.dim(),
                     "too many indices for tensor of dimension ", self.dim(), " (got ",
                     indices.size(), ")");
-  TORCH_CHECK_INDEX(self.scalar_type() == values.scalar_type(),
-                    "Index put requires the source and destination dtypes match, got ",
-                    self.scalar_type(), " for the destination and ", values.scalar_type(),
-                    " for the source.");
+  TORCH_CHECK(self.scalar_type() == values.scalar_type(),
+              "Index put requires the source and destination dtypes match, got ",
+              self.scalar_type(), " for the destination and ", values.scalar_type(),
+              " for the source.");
   at::assert_no_overlap(self, values);
   for (size_t i = 0; i < indices.size(); i++) {
     const std::optional<at::Tensor> index = indices.get(i);

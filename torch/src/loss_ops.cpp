@@ -208,7 +208,7 @@ weft::Tensor logits(const Shaped& s, TensorRef self, TensorRef target, Maybe wei
   if (is_given(weight)) sizes = at::infer_size_dimvector(sizes, weight->sizes());
   if (is_given(positive)) sizes = at::infer_size_dimvector(sizes, positive->sizes());
   const auto type = computing_type(s.out().scalar_type());
-  const Ints shape(sizes.data(), sizes.size());
+  const Ints shape = ints(at::IntArrayRef(sizes));
   return loss(
       s, reduction, sizes,
       [&](const Term& x, const Term& y) {
