@@ -34,7 +34,7 @@ def llama():
 
 def t5():
     config = transformers.T5Config(vocab_size=99, d_model=32, d_kv=8, d_ff=37, num_layers=2, num_heads=4,
-                                   decoder_start_token_id=0)
+                                   dropout_rate=0.0, decoder_start_token_id=0)
     return transformers.T5ForConditionalGeneration(config), words(2, 7)
 
 
