@@ -10,7 +10,6 @@
 #include <ATen/ops/div_meta.h>
 #include <ATen/ops/fmod_meta.h>
 #include <ATen/ops/lerp_meta.h>
-#include <ATen/ops/mm_meta.h>
 #include <ATen/ops/mul_meta.h>
 #include <ATen/ops/pow_meta.h>
 #include <ATen/ops/remainder_meta.h>
@@ -184,10 +183,6 @@ at::Tensor remainder_of_scalar(const at::Scalar& self, const at::Tensor& other) 
   return Form::call(at::native::wrapped_scalar_tensor(self), other);
 }
 
-weft::Tensor mm(const Shaped& s, const at::Tensor& a, const at::Tensor& b) {
-  return s.in(a).matmul(s.in(b));
-}
-
 // NOLINTBEGIN: PyTorch's macros
 #define WEFT_TENSOR_OP(name, formula)                                                \
   structured<at::meta::structured_##name##_Tensor, formula, at::_ops::name##_Tensor, \
@@ -223,7 +218,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
              at::_ops::lerp__Tensor, at::_ops::lerp_Tensor_out>(m);
   structured<at::meta::structured_lerp_Scalar, lerp_scalar, at::_ops::lerp_Scalar,
              at::_ops::lerp__Scalar, at::_ops::lerp_Scalar_out>(m);
-  structured<at::meta::structured_mm, mm, at::_ops::mm, at::_ops::mm_out>(m);
 
   native<at::_ops::add_Scalar, add_scalar>(m);
   native<at::_ops::add__Scalar, add_scalar_>(m);

@@ -123,10 +123,25 @@ inline constexpr size_t kCountOf = 1;
 template <size_t count>
 inline constexpr size_t kCountOf<std::array<weft::Tensor, count>> = count;
 
+// Shape functions borrow optional tensors.
+template <class T>
+decltype(auto) for_shape(const T& argument) {
+  if constexpr (std::is_same_v<T, std::optional<at::Tensor>>) {
+    return argument && argument->defined() ? at::OptionalTensorRef(*argument)
+                                           : at::OptionalTensorRef();
+  } else {
+    return (argument);
+  }
+}
+
 template <class Meta, auto formula, class... Arguments>
 auto run_structured(Form form, auto outputs, Arguments&&... arguments) {
   Shaping<Meta, std::tuple_size_v<decltype(outputs)>> shaping(form, std::move(outputs));
-  shaping.meta(arguments...);
+  if constexpr (requires { shaping.meta(arguments...); }) {
+    shaping.meta(arguments...);
+  } else {
+    shaping.meta(for_shape(arguments)...);
+  }
   bool has_elements = false;
   for (const at::Tensor& t : shaping.outputs()) has_elements |= t.numel() != 0;
   if (has_elements) put_all(shaping.outputs(), formula(shaping.shaped(), arguments...));
