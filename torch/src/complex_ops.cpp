@@ -278,6 +278,34 @@ at::Tensor compared_scalar(const at::Tensor& self, const at::Scalar& other) {
   return out;
 }
 
+// ----------------------------------------------------------------------------------------- padding
+
+// Pairs of sizes from the last axis on, in front and behind.
+at::Tensor constant_pad(const at::Tensor& self, at::IntArrayRef pad, const at::Scalar& value) {
+  TORCH_CHECK(pad.size() % 2 == 0, "Length of pad must be even but instead it equals ", pad.size());
+  const size_t rank = size_t(self.dim());
+  TORCH_CHECK(pad.size() / 2 <= rank,
+              "Length of pad should be no more than twice the number of dimensions of the input. "
+              "Pad length is ",
+              pad.size(), "while the input has ", rank, "dimensions.");
+  std::vector<std::pair<int64_t, int64_t>> around(rank, {0, 0});
+  std::vector<int64_t> sizes = self.sizes().vec();
+  for (size_t i = 0; i < pad.size() / 2; i++) {
+    around[rank - 1 - i] = {pad[2 * i], pad[2 * i + 1]};
+    sizes[rank - 1 - i] += pad[2 * i] + pad[2 * i + 1];
+    TORCH_CHECK(sizes[rank - 1 - i] >= 0, "The input size ", self.sizes()[rank - 1 - i],
+                ", plus negative padding ", pad[2 * i], " and ", pad[2 * i + 1],
+                " resulted in a negative output size, which is invalid. Check dimension ",
+                rank - 1 - i, " of your input.");
+  }
+  at::Tensor out = empty(sizes, self.scalar_type());
+  if (out.numel() == 0) return out;
+  const Complex z = complex_of(self, self.scalar_type());
+  const c10::complex<double> by = value.toComplexDouble();
+  put(out, joined({z.re.pad(around, by.real()), z.im.pad(around, by.imag())}, out.sizes()));
+  return out;
+}
+
 // ------------------------------------------------------------------------------------ registration
 
 template <class Meta, auto formula, class Op, class OutOp>
@@ -323,6 +351,7 @@ const bool kAdded = [] {
   add_complex_kernel<at::_ops::conj_physical, conj_physical>();
   add_complex_kernel<at::_ops::_conj_physical, conj_physical>();
   add_complex_kernel<at::_ops::conj_physical_out, conj_physical_out>();
+  add_complex_kernel<at::_ops::constant_pad_nd, constant_pad>();
   add_complex_kernel<at::_ops::sum, reduced_all<false>>();
   add_complex_kernel<at::_ops::mean, reduced_all<true>>();
   add_complex_kernel<at::_ops::eq_Tensor, compared<Equality::kEqual>>();
