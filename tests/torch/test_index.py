@@ -99,3 +99,14 @@ def test_short_transforms_are_products(d):
     x = torch.sin(numbers(d, 3, 10))
     results = torch.fft.fft(x), torch.fft.rfft2(x), torch.fft.irfft(torch.fft.rfft(x), n=10), torch.fft.fft(x).abs()
     return [r.contiguous() for r in results]
+
+
+@same_on_both
+def test_gradients_of_parts_are_zero_elsewhere(d):
+    results = []
+    for part in (lambda a: a[1:3], lambda a: a[:, 1:9:3], lambda a: a[-1], lambda a: a[:, -2], lambda a: a[5:5]):
+        a = numbers(d, 5, 10).requires_grad_()
+        p = part(a)
+        p.backward(numbers(d, *p.shape))
+        results.append(a.grad)
+    return results

@@ -1,4 +1,5 @@
 // Elements arranged anew, and chosen by masks where they are.
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -142,6 +143,50 @@ at::Tensor trace(const at::Tensor& self) {
   const c10::ScalarType type = is_integral ? c10::kLong : self.scalar_type();
   const weft::Tensor diagonal = handle(self).diagonal();
   return give(is_integral ? diagonal.sum({}, false, dtypes::int64) : diagonal.sum(), type);
+}
+
+// ----------------------------------------------------------------------------- gradients of views
+
+// Zeros around x on one axis.
+weft::Tensor padded(const weft::Tensor& x, int64_t axis, int64_t before, int64_t after) {
+  std::vector<std::pair<int64_t, int64_t>> around(x.shape().size(), {0, 0});
+  around[size_t(axis)] = {before, after};
+  return x.pad(around, int64_t(0));
+}
+
+// As values they are computed where they are read: a write into zeros would need memory first.
+at::Tensor slice_backward(const at::Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t start,
+                          int64_t end, int64_t step) {
+  dim = at::maybe_wrap_dim(dim, int64_t(sizes.size()));
+  const int64_t size = sizes[size_t(dim)], count = grad.size(dim);
+  const at::Tensor result = empty(sizes, grad.scalar_type());
+  if (result.numel() == 0) return result;
+  if (grad.numel() == 0) {
+    const Held type = held(grad.scalar_type());
+    put(result, weft::Tensor::zeros({}, type.dtype, weft_device().name()));
+    return result;
+  }
+  if (start < 0) start += size;
+  start = std::clamp<int64_t>(start, 0, size);
+  weft::Tensor x = handle(grad);
+  if (step > 1) {  // each element with zeros behind it
+    Sizes shape(x.shape());
+    x = padded(x.unsqueeze(dim + 1), dim + 1, 0, step - 1);
+    shape[size_t(dim)] = count * step;
+    x = x.reshape(shape);
+  }
+  put(result, padded(x, dim, start, size - start - count * step));
+  return result;
+}
+
+at::Tensor select_backward(const at::Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t index) {
+  dim = at::maybe_wrap_dim(dim, int64_t(sizes.size()));
+  const int64_t size = sizes[size_t(dim)];
+  const at::Tensor result = empty(sizes, grad.scalar_type());
+  if (result.numel() == 0) return result;
+  if (index < 0) index += size;
+  put(result, padded(handle(grad).unsqueeze(dim), dim, index, size - index - 1));
+  return result;
 }
 
 // ------------------------------------------------------------------------------------------- masks
@@ -291,6 +336,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   structured<at::meta::structured_triu, triu, at::_ops::triu, at::_ops::triu_, at::_ops::triu_out>(
       m);
   native<at::_ops::trace, trace>(m);
+  native<at::_ops::slice_backward, slice_backward, Others::kGiven>(m);
+  native<at::_ops::select_backward, select_backward, Others::kGiven>(m);
   native<at::_ops::where_self, where>(m);
   native<at::_ops::where_self_out, where_out>(m);
   native<at::_ops::masked_fill__Scalar, masked_fill_scalar_>(m);

@@ -13,6 +13,7 @@
 #include <ATen/ops/mean_meta.h>
 #include <ATen/ops/mul_meta.h>
 #include <ATen/ops/neg_meta.h>
+#include <ATen/ops/result_type_native.h>
 #include <ATen/ops/sgn_meta.h>
 #include <ATen/ops/sub_meta.h>
 #include <ATen/ops/sum_meta.h>
@@ -171,7 +172,9 @@ at::Tensor& conj_physical_out(const at::Tensor& self, at::Tensor& out) {
   if (out.numel() != 0) put(out, conjugate(self));
   return out;
 }
-at::Tensor& conj_physical_(at::Tensor& self) { return conj_physical_out(self, self); }
+at::Tensor& conj_physical_(at::Tensor& self) {
+  return self.is_complex() ? conj_physical_out(self, self) : self;
+}
 
 // ------------------------------------------------------------------------------------ of two reals
 
@@ -241,6 +244,68 @@ weft::Tensor reduced(const Shaped& s, const at::Tensor& self, at::OptionalIntArr
   return joined({re, im}, s.out().sizes());
 }
 
+template <bool divides>
+at::Tensor reduced_all(const at::Tensor& self, std::optional<c10::ScalarType> dtype) {
+  const c10::ScalarType type = dtype.value_or(self.scalar_type());
+  TORCH_CHECK(c10::isComplexType(type), "weft: a sum of complex numbers as ", type);
+  const Complex z = complex_of(self, type);
+  const double scale = divides ? 1 / double(self.numel()) : 1;
+  const at::Tensor out = empty({}, type);
+  put(out, joined({z.re.sum().mul(scale), z.im.expand(z.re.shape()).sum().mul(scale)}, Ints()));
+  return out;
+}
+
+// ------------------------------------------------------------------------------------- comparisons
+
+enum class Equality : uint8_t { kEqual, kDifferent };
+
+weft::Tensor is_equal(const Complex& a, const Complex& b, Equality wanted) {
+  const weft::Tensor both = a.re.eq(b.re).bitwise_and(a.im.eq(b.im));
+  return wanted == Equality::kEqual ? both : both.logical_not();
+}
+template <Equality wanted>
+at::Tensor compared(const at::Tensor& a, const at::Tensor& b) {
+  const c10::ScalarType type = at::native::result_type(a, b);
+  at::Tensor out = elementwise_output({}, c10::kBool, a, b);
+  if (out.numel() != 0) put(out, is_equal(complex_of(a, type), complex_of(b, type), wanted));
+  return out;
+}
+template <Equality wanted>
+at::Tensor compared_scalar(const at::Tensor& self, const at::Scalar& other) {
+  const c10::ScalarType type = complex_type(self);
+  at::Tensor out = empty_like(self, c10::kBool);
+  if (out.numel() != 0) put(out, is_equal(complex_of(self, type), constant(other, type), wanted));
+  return out;
+}
+
+// ----------------------------------------------------------------------------------------- padding
+
+// Pairs of sizes from the last axis on, in front and behind.
+at::Tensor constant_pad(const at::Tensor& self, at::IntArrayRef pad, const at::Scalar& value) {
+  TORCH_CHECK(pad.size() % 2 == 0, "Length of pad must be even but instead it equals ", pad.size());
+  const size_t rank = size_t(self.dim());
+  TORCH_CHECK(pad.size() / 2 <= rank,
+              "Length of pad should be no more than twice the number of dimensions of the input. "
+              "Pad length is ",
+              pad.size(), "while the input has ", rank, "dimensions.");
+  std::vector<std::pair<int64_t, int64_t>> around(rank, {0, 0});
+  std::vector<int64_t> sizes = self.sizes().vec();
+  for (size_t i = 0; i < pad.size() / 2; i++) {
+    around[rank - 1 - i] = {pad[2 * i], pad[2 * i + 1]};
+    sizes[rank - 1 - i] += pad[2 * i] + pad[2 * i + 1];
+    TORCH_CHECK(sizes[rank - 1 - i] >= 0, "The input size ", self.sizes()[rank - 1 - i],
+                ", plus negative padding ", pad[2 * i], " and ", pad[2 * i + 1],
+                " resulted in a negative output size, which is invalid. Check dimension ",
+                rank - 1 - i, " of your input.");
+  }
+  at::Tensor out = empty(sizes, self.scalar_type());
+  if (out.numel() == 0) return out;
+  const Complex z = complex_of(self, self.scalar_type());
+  const c10::complex<double> by = value.toComplexDouble();
+  put(out, joined({z.re.pad(around, by.real()), z.im.pad(around, by.imag())}, out.sizes()));
+  return out;
+}
+
 // ------------------------------------------------------------------------------------ registration
 
 template <class Meta, auto formula, class Op, class OutOp>
@@ -286,11 +351,18 @@ const bool kAdded = [] {
   add_complex_kernel<at::_ops::conj_physical, conj_physical>();
   add_complex_kernel<at::_ops::_conj_physical, conj_physical>();
   add_complex_kernel<at::_ops::conj_physical_out, conj_physical_out>();
-  add_complex_kernel<at::_ops::conj_physical_, conj_physical_>();
+  add_complex_kernel<at::_ops::constant_pad_nd, constant_pad>();
+  add_complex_kernel<at::_ops::sum, reduced_all<false>>();
+  add_complex_kernel<at::_ops::mean, reduced_all<true>>();
+  add_complex_kernel<at::_ops::eq_Tensor, compared<Equality::kEqual>>();
+  add_complex_kernel<at::_ops::ne_Tensor, compared<Equality::kDifferent>>();
+  add_complex_kernel<at::_ops::eq_Scalar, compared_scalar<Equality::kEqual>>();
+  add_complex_kernel<at::_ops::ne_Scalar, compared_scalar<Equality::kDifferent>>();
   return true;
 }();
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
+  native<at::_ops::conj_physical_, conj_physical_, Others::kGiven>(m);
   native<at::_ops::complex, of_reals<from_parts>>(m);
   native<at::_ops::complex_out, of_reals_out<from_parts>, Others::kGiven>(m);
   native<at::_ops::polar, of_reals<from_polar>>(m);

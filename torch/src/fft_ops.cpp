@@ -1,4 +1,5 @@
 // Fourier transforms of short axes, as products with their matrices. Longer ones are the CPU's.
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -98,14 +99,45 @@ double scale_of(int64_t normalization, double count) {
   return normalization == 0 ? 1.0 : normalization == 1 ? 1 / std::sqrt(count) : 1 / count;
 }
 
+// Strides as PyTorch's CPU gives them: axes that stayed, by their strides, before those that were
+// transformed.
+Sizes layout_of(at::IntArrayRef sizes, Ints from, const std::vector<int64_t>& dims) {
+  const auto rank = int64_t(sizes.size());
+  std::vector<int64_t> order;
+  for (int64_t i = 0; i < rank; i++) {
+    if (std::ranges::find(dims, i) == dims.end()) order.push_back(i);
+  }
+  std::ranges::sort(order, [&](int64_t a, int64_t b) { return from[size_t(a)] > from[size_t(b)]; });
+  order.insert(order.end(), dims.begin(), dims.end());
+  Sizes strides(sizes.size());
+  int64_t stride = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    strides[size_t(order[i])] = stride;
+    stride *= sizes[size_t(order[i])];
+  }
+  return strides;
+}
+
+// The axes of a transform, those with larger strides first; the last one stays the last where it
+// is of another kind.
+enum class Last : uint8_t { kSorted, kKept };
+std::vector<int64_t> sorted_axes(const at::Tensor& self, at::IntArrayRef dim, Last last) {
+  std::vector<int64_t> axes;
+  for (const int64_t d : dim) axes.push_back(at::maybe_wrap_dim(d, self.dim()));
+  std::sort(axes.begin(), axes.end() - (last == Last::kKept ? 1 : 0),
+            [&](int64_t a, int64_t b) { return self.stride(a) > self.stride(b); });
+  return axes;
+}
+
 // Scaled, in a tensor of this type.
-at::Tensor result(const weft::Tensor& x, int64_t normalization, double count,
-                  c10::ScalarType type) {
+at::Tensor result(const weft::Tensor& x, int64_t normalization, double count, c10::ScalarType type,
+                  Ints from, const std::vector<int64_t>& dims) {
   const double scale = scale_of(normalization, count);
   const weft::Tensor value = scale == 1 ? x : x.mul(scale);
   Sizes sizes(value.shape());
   if (c10::isComplexType(type)) sizes.erase(sizes.size() - 1);
-  const at::Tensor out = empty(ints(sizes), type);
+  const Sizes strides = layout_of(ints(sizes), from, dims);
+  const at::Tensor out = empty_strided(ints(sizes), ints(strides), type);
   put(out, value);
   return out;
 }
@@ -119,7 +151,8 @@ at::Tensor fft_c2c(const at::Tensor& self, at::IntArrayRef dim, int64_t normaliz
     x = transformed(x, forward ? Kind::kForward : Kind::kInverse, axis, self.size(axis));
     count *= double(self.size(axis));
   }
-  return result(x, normalization, count, self.scalar_type());
+  return result(x, normalization, count, self.scalar_type(), ints(self.strides()),
+                sorted_axes(self, dim, Last::kSorted));
 }
 
 at::Tensor fft_r2c(const at::Tensor& self, at::IntArrayRef dim, int64_t normalization,
@@ -137,20 +170,27 @@ at::Tensor fft_r2c(const at::Tensor& self, at::IntArrayRef dim, int64_t normaliz
     }
     count *= double(n);
   }
-  return result(x, normalization, count, type);
+  return result(x, normalization, count, type, ints(self.strides()),
+                sorted_axes(self, dim, Last::kKept));
 }
 
 at::Tensor fft_c2r(const at::Tensor& self, at::IntArrayRef dim, int64_t normalization,
                    int64_t last_size) {
   weft::Tensor x = handle(self);
   double count = double(last_size);
+  Sizes from(ints(self.strides()));
+  if (dim.size() > 1) {
+    const at::IntArrayRef others = dim.slice(0, dim.size() - 1);
+    from = layout_of(self.sizes(), from, sorted_axes(self, others, Last::kSorted));
+  }
   for (size_t i = 0; i + 1 < dim.size(); i++) {
     const int64_t axis = at::maybe_wrap_dim(dim[i], self.dim());
     x = transformed(x, Kind::kInverse, axis, self.size(axis));
     count *= double(self.size(axis));
   }
-  x = transformed(x, Kind::kToReal, at::maybe_wrap_dim(dim.back(), self.dim()), last_size);
-  return result(x, normalization, count, c10::toRealValueType(self.scalar_type()));
+  const int64_t last = at::maybe_wrap_dim(dim.back(), self.dim());
+  x = transformed(x, Kind::kToReal, last, last_size);
+  return result(x, normalization, count, c10::toRealValueType(self.scalar_type()), from, {last});
 }
 
 // Axes that have a matrix.
