@@ -27,6 +27,8 @@ class GPT2(nn.Module):
         self.wte, self.wpe = nn.Embedding(words, width), nn.Embedding(places, width)
         self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
         self.norm = nn.LayerNorm(width)
+        for table in (self.wte, self.wpe):
+            nn.init.normal_(table.weight, std=0.02)
 
     def forward(self, ids):
         x = self.wte(ids) + self.wpe(torch.arange(ids.shape[1], device=ids.device))

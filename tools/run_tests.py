@@ -7,7 +7,7 @@ gtest        build/<preset>/bin/weft_tests
 pytest       the Python files under tests/, with the package of build/<preset>
 fuzz         each fuzz program with the seed and count of FUZZ or PYTHON_FUZZ
 devices      a slice of the Python tests and fuzz programs on each device of DEVICES that the machine has
-torch        one in so many of PyTorch's operators on device weft, see TORCH_OPERATORS
+torch        models on device weft, and one in so many of PyTorch's operators, see TORCH_OPERATORS
 lint         clang-format, clang-tidy and mypy have nothing to say
 asan-ubsan   weft_tests and the fuzz programs of the sanitizer's own build, at reduced counts
 tsan         likewise
@@ -251,17 +251,20 @@ def why_no_torch_device(build: pathlib.Path) -> str:
 
 def run_torch(build: pathlib.Path) -> Count:
     missing = why_no_torch_device(build)
+    count = Count()
+    if not missing:  # models and training on compiled kernels: the suite of pytest has them on the reference device
+        files = [ROOT / f"tests/torch/test_{name}.py" for name in ("models", "training", "compile")]
+        count = pytest_of(build, [*files], {"WEFT_DEVICE": "CPU"})
     if not missing and importlib.util.find_spec("expecttest") is None:
         missing = "expecttest, which PyTorch's samples need, is not installed"
     if missing:
         say(f"  {missing}")
-        return Count(skipped=1)
-    count = Count()
+        return count.plus(Count(skipped=1))
     for dtype, one_in, samples in TORCH_OPERATORS:
         command = [sys.executable, str(ROOT / "tests/torch/opinfo.py"), f"--dtype={dtype}", f"--one-in={one_in}",
                    f"--seed={TORCH_SEED}", f"--most-samples={samples}"]
-        done = subprocess.run(command, env={**os.environ, **python_environment(build)}, cwd=ROOT, text=True,
-                              stdout=subprocess.PIPE)
+        environment = {**os.environ, **python_environment(build), "WEFT_DEVICE": "CPU"}
+        done = subprocess.run(command, env=environment, cwd=ROOT, text=True, stdout=subprocess.PIPE)
         say(done.stdout.rstrip())
         numbers = re.search(r"(\d+) passed, (\d+) failed, (\d+) skipped\s*$", done.stdout)
         count = count.plus(Count(*map(int, numbers.groups())) if numbers else Count(failed=1))

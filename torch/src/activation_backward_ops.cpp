@@ -56,8 +56,6 @@ Term hardswish_backward(const Term& g, const Term& x) {
   const Term inside = g * (x / 3 + 0.5);
   return where((x < -3) | (x == -3), 0.0, where(x < 3, inside, g));
 }
-// e^x / (1 + e^x) of -x
-Term log_sigmoid_backward(const Term& g, const Term& x) { return g * sigmoid(-x); }
 
 weft::Tensor threshold_backward(const Shaped& s, TensorRef grad, TensorRef self, ScalarRef most) {
   const auto f = [&](const Term& g, const Term& x) {
@@ -127,8 +125,19 @@ weft::Tensor hardtanh_backward(const Shaped& s, TensorRef grad, TensorRef self, 
   };
   return compute_reals(s, f, grad, self);
 }
-weft::Tensor log_sigmoid_of(const Shaped& s, TensorRef grad, TensorRef self, TensorRef) {
-  return compute_reals(s, log_sigmoid_backward, grad, self);
+weft::Tensor log_sigmoid_of(TensorRef grad, TensorRef self) {
+  const auto type = computing_type(self.scalar_type());
+  return operand(grad, type).mul(operand(self, type).neg().sigmoid());
+}
+at::Tensor log_sigmoid_backward(TensorRef grad, TensorRef self, TensorRef) {
+  at::Tensor result = empty(self.sizes(), grad.scalar_type());
+  if (self.numel() != 0) put(result, log_sigmoid_of(grad, self));
+  return result;
+}
+at::Tensor& log_sigmoid_backward_out(TensorRef grad, TensorRef self, TensorRef, at::Tensor& out) {
+  at::native::resize_output(out, self.sizes());
+  if (self.numel() != 0) put(out, log_sigmoid_of(grad, self));
+  return out;
 }
 
 // ---- of two operands
@@ -179,8 +188,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   WEFT_BACKWARD(logit, logit_backward);
   structured<BinaryMeta, hardtanh_backward, at::_ops::hardtanh_backward,
              at::_ops::hardtanh_backward_grad_input>(m);
-  structured<BinaryMeta, log_sigmoid_of, at::_ops::log_sigmoid_backward,
-             at::_ops::log_sigmoid_backward_grad_input>(m);
+  native<at::_ops::log_sigmoid_backward, log_sigmoid_backward>(m);
+  native<at::_ops::log_sigmoid_backward_grad_input, log_sigmoid_backward_out>(m);
   native<at::_ops::hardswish_backward,
          FunctionalForm<BinaryMeta, kReal<hardswish_backward>, at::_ops::hardswish_backward>::call>(
       m);

@@ -115,14 +115,14 @@ weft::Tensor hardshrink(const Shaped& s, const at::Tensor& a, const at::Scalar& 
 
 // The second output, which the backward of the CPU would read, is left empty.
 std::tuple<at::Tensor, at::Tensor> log_sigmoid(const at::Tensor& self) {
-  using Form = FunctionalForm<UnaryMeta, kMethod<&weft::Tensor::logsigmoid>, at::_ops::relu>;
-  return {Form::call(self), empty({0}, self.scalar_type())};
+  at::Tensor result = empty(self.sizes(), self.scalar_type());
+  if (self.numel() != 0) put(result, operand(self).logsigmoid());
+  return {std::move(result), empty({0}, self.scalar_type())};
 }
 std::tuple<at::Tensor&, at::Tensor&> log_sigmoid_out(const at::Tensor& self, at::Tensor& out,
                                                      at::Tensor& buffer) {
-  using Form =
-      detail::Out<UnaryMeta, kMethod<&weft::Tensor::logsigmoid>, 1, at::_ops::exp_out::schema>;
-  Form::call(self, out);
+  at::native::resize_output(out, self.sizes());
+  if (self.numel() != 0) put(out, operand(self).logsigmoid());
   return {out, buffer};
 }
 

@@ -91,9 +91,11 @@ weft::Tensor weights_of(const at::Tensor& query, const at::Tensor& key, const Ma
   return safe_softmax(scores);
 }
 
-// (batch, heads, length, size) in memory as (batch, length, heads, size): what comes next merges
-// heads.
-at::Tensor give_heads(const weft::Tensor& x, c10::ScalarType type) {
+// (batch, heads, length, size), in memory as the query is: where that has the heads of a place
+// together, what comes next merges them.
+at::Tensor give_heads(const weft::Tensor& x, const at::Tensor& query) {
+  const c10::ScalarType type = query.scalar_type();
+  if (query.stride(1) >= query.stride(2)) return give(x, type);
   const at::Tensor laid = give(x.permute({0, 2, 1, 3}).contiguous(), type);
   const int64_t sizes[] = {laid.size(0), laid.size(2), laid.size(1), laid.size(3)};
   const int64_t strides[] = {laid.stride(0), laid.stride(2), laid.stride(1), laid.stride(3)};
@@ -121,7 +123,7 @@ Attended attention(const at::Tensor& query, const at::Tensor& key, const at::Ten
     p = p.mul(handle(kept).cast(p.dtype())).mul(dropout_p == 1 ? 0.0 : 1 / (1 - dropout_p));
   }
   const weft::Tensor y = heads.of_queries(p).matmul(heads.of_shared(wide_operand(value)));
-  return {give_heads(heads.merged(y), type),
+  return {give_heads(heads.merged(y), query),
           std::move(weights),
           at::Tensor(),
           at::Tensor(),

@@ -1,10 +1,12 @@
-// Logic of truth values and of bits.
+// Logic of truth values and of bits, and what integers divide.
 #include <ATen/ops/bitwise_and_meta.h>
 #include <ATen/ops/bitwise_left_shift_meta.h>
 #include <ATen/ops/bitwise_not_meta.h>
 #include <ATen/ops/bitwise_or_meta.h>
 #include <ATen/ops/bitwise_right_shift_meta.h>
 #include <ATen/ops/bitwise_xor_meta.h>
+#include <ATen/ops/gcd_meta.h>
+#include <ATen/ops/lcm_meta.h>
 #include <torch/library.h>
 
 #include "convert.h"
@@ -52,6 +54,26 @@ Term shift_right(const Term& x, const Term& y) {
   return apply(Op::SHR, x, where(is_far, most, y));
 }
 
+// ---- by Euclid, as often as the longest chain of remainders of the width asks for
+
+Term size_of(const Term& x) { return x.dtype().is_signed() ? apply(Op::MAX, x, -x) : x; }
+
+Term gcd(const Term& x, const Term& y) {
+  const int bits = x.dtype().bits() - int(x.dtype().is_signed());
+  const Term zero = x.like(int64_t(0));
+  Term a = size_of(x), b = size_of(y);
+  for (int i = 0; i < bits * 3 / 2; i++) {  // 1.44 per bit
+    const Term is_done = b == zero, rest = apply(Op::CMOD, a, b);
+    a = where(is_done, a, b);
+    b = where(is_done, zero, rest);
+  }
+  return size_of(a);
+}
+Term lcm(const Term& x, const Term& y) {
+  const Term divisor = gcd(x, y), zero = x.like(int64_t(0));
+  return where(divisor == zero, zero, size_of(apply(Op::CDIV, x, divisor) * y));
+}
+
 // NOLINTBEGIN: PyTorch's macros
 #define WEFT_BITS(name, formula)                                                     \
   structured<at::meta::structured_##name##_Tensor, formula, at::_ops::name##_Tensor, \
@@ -72,6 +94,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   WEFT_LOGICAL(logical_xor, Op::XOR);
   structured<LogicalNotMeta, logical_not, at::_ops::logical_not, at::_ops::logical_not_,
              at::_ops::logical_not_out>(m);
+
+  structured<at::meta::structured_gcd, kPlain<gcd>, at::_ops::gcd, at::_ops::gcd_,
+             at::_ops::gcd_out>(m);
+  structured<at::meta::structured_lcm, kPlain<lcm>, at::_ops::lcm, at::_ops::lcm_,
+             at::_ops::lcm_out>(m);
 
   using Left = WithNumber<BinaryMeta, kPlain<bits<Op::SHL>>, at::_ops::__lshift___Tensor,
                           at::_ops::__ilshift___Tensor>;

@@ -14,6 +14,7 @@
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
+#include "complex_kernels.h"
 #include "counters.h"
 #include "generator.h"
 
@@ -90,6 +91,7 @@ void set_fallback_warnings(bool warn) { warns = warn; }
 
 void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const std::string name = name_of(op);
+  if (call_complex_kernel(op, name, stack)) return;
   TORCH_CHECK_NOT_IMPLEMENTED(allowed == Fallbacks::kAllowed, "weft: no kernel for ", name,
                               ", and falling back to the CPU is forbidden");
   if (warns) warn_once(name);

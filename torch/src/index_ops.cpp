@@ -16,6 +16,8 @@
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
+#include "complex.h"
+#include "complex_kernels.h"
 #include "convert.h"
 #include "ir/op.h"
 #include "native.h"
@@ -168,16 +170,16 @@ at::Tensor& index_put_impl(at::Tensor& self, const OptionalTensors& indices,
   TORCH_CHECK_INDEX(int64_t(indices.size()) <= self.dim(),
                     "too many indices for tensor of dimension ", self.dim(), " (got ",
                     indices.size(), ")");
-  TORCH_CHECK_INDEX(self.scalar_type() == values.scalar_type(),
-                    "Index put requires the source and destination dtypes match, got ",
-                    self.scalar_type(), " for the destination and ", values.scalar_type(),
-                    " for the source.");
+  TORCH_CHECK(self.scalar_type() == values.scalar_type(),
+              "Index put requires the source and destination dtypes match, got ",
+              self.scalar_type(), " for the destination and ", values.scalar_type(),
+              " for the source.");
   at::assert_no_overlap(self, values);
   for (size_t i = 0; i < indices.size(); i++) {
     const std::optional<at::Tensor> index = indices.get(i);
     if (index && index->defined()) at::assert_no_overlap(self, *index);
   }
-  const weft::Tensor target = handle(self), value = operand(values);
+  const weft::Tensor target = handle(self), value = elements(values, self.scalar_type());
   if (indices.size() == 1 && !accumulate) {
     const std::optional<at::Tensor> only = indices.get(0);
     if (only && only->defined() && is_mask(*only)) {  // may need no count of what is true
@@ -246,10 +248,13 @@ at::Tensor& index_select_out(const at::Tensor& self, int64_t dim, const at::Tens
   if (self.dim() > 0) sizes[size_t(dim)] = index.numel();
   at::native::resize_output(out, sizes);
   if (out.numel() == 0) return out;
-  const weft::Tensor x = with_axis(handle(self)), i = with_axis(operand(index));
+  const weft::Tensor whole = handle(self), i = with_axis(operand(index));
+  const weft::Tensor x = self.dim() == 0 ? whole.unsqueeze(0) : whole;
   Places places = places_of("index_select", i, dim, x.shape()[size_t(dim)], Negative::kOutOfRange);
   const weft::Tensor value = Chosen{x, dim, dim + 1, std::move(places.index)}.read();
-  put(out, value.reshape(ints(out.sizes())));
+  Sizes shape(ints(out.sizes()));
+  if (out.is_complex()) shape.push_back(2);
+  put(out, value.reshape(shape));
   return out;
 }
 
@@ -357,6 +362,19 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   native<at::_ops::take_out, take_out>(m);
   native<at::_ops::put_, put_in>(m);
 }
+
+const bool kAdded = [] {
+  add_complex_kernel<at::_ops::index_Tensor, index>();
+  add_complex_kernel<at::_ops::_unsafe_index_Tensor, index>();
+  add_complex_kernel<at::_ops::index_Tensor_out, index_out>();
+  add_complex_kernel<at::_ops::_index_put_impl_, index_put_impl>();
+  add_complex_kernel<at::_ops::index_put_, index_put_>();
+  add_complex_kernel<at::_ops::index_put, index_put>();
+  add_complex_kernel<at::_ops::_unsafe_index_put, index_put>();
+  add_complex_kernel<at::_ops::index_select, index_select>();
+  add_complex_kernel<at::_ops::index_select_out, index_select_out>();
+  return true;
+}();
 
 }  // namespace
 }  // namespace weft::pytorch

@@ -208,8 +208,35 @@ void adagrad_by_tensor(at::TensorList parameters, at::TensorList grads, at::Tens
               {lr_decay, weight_decay, eps, maximize}, scale, found_inf);
 }
 
+// ---- the scale of a loss
+
+void unscale(at::TensorList tensors, at::Tensor& found_inf, const at::Tensor& inverse) {
+  weft::Tensor found = operand(found_inf);
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.numel() == 0) continue;
+    const weft::Tensor x = operand(tensor, computing_type(tensor.scalar_type()));
+    found = weft::Tensor::where(x.isfinite().all(), found, 1.0);
+    put(tensor, x.mul(operand(inverse)));
+  }
+  put(found_inf, found);
+}
+
+// Smaller after a step that was called off, larger after so many that were not.
+at::Tensor& update_scale(at::Tensor& scale, at::Tensor& tracker, const at::Tensor& found_inf,
+                         double growth, double backoff, int64_t interval) {
+  const weft::Tensor s = operand(scale), is_found = operand(found_inf).ne(0.0);
+  const weft::Tensor successes = operand(tracker).add(int64_t(1));
+  const weft::Tensor grows = successes.eq(interval), grown = s.mul(growth);
+  const weft::Tensor larger = weft::Tensor::where(grows.bitwise_and(grown.isfinite()), grown, s);
+  put(scale, weft::Tensor::where(is_found, s.mul(backoff), larger));
+  put(tracker, weft::Tensor::where(is_found.bitwise_or(grows), int64_t(0), successes));
+  return scale;
+}
+
 // NOLINTBEGIN: PyTorch's macros
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  native<at::_ops::_amp_foreach_non_finite_check_and_unscale_, unscale>(m);
+  native<at::_ops::_amp_update_scale_, update_scale>(m);
   native<at::_ops::_fused_adam_, adam<Decay::kOfGradient>>(m);
   native<at::_ops::_fused_adam__tensor_lr, adam_by_tensor<Decay::kOfGradient>>(m);
   native<at::_ops::_fused_adamw_, adam<Decay::kOfParameter>>(m);

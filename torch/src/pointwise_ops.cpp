@@ -24,7 +24,7 @@
 #include "storage.h"
 #include "structured.h"
 #include "tensor/remainder.h"
-#include "weft/options.h"
+#include "weft/number.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {
@@ -90,7 +90,8 @@ weft::Tensor floor_divide(const Shaped& s, const at::Tensor& a, const at::Tensor
 weft::Tensor trunc_divide(const Shaped& s, const at::Tensor& a, const at::Tensor& b) {
   check_divisor(s, b);
   if (c10::isFloatingType(*s.common)) {
-    return compute_reals(s, [](const Term& x, const Term& y) { return trunc(x / y); }, a, b);
+    // The quotient is rounded before it is cut off.
+    return compute(s, [](const Term& x, const Term& y) { return trunc(x / y); }, a, b);
   }
   return compute(s, [](const Term& x, const Term& y) { return apply(Op::CDIV, x, y); }, a, b);
 }
@@ -116,12 +117,18 @@ weft::Tensor fmod(const Shaped& s, const at::Tensor& a, const at::Tensor& b) {
 weft::Tensor pow_of_tensors(const Shaped& s, const at::Tensor& a, const at::Tensor& b) {
   return s.in(a).pow(s.in(b));
 }
+// Bfloat16 rounds the number, too.
+Number number_in(const at::Scalar& scalar, c10::ScalarType type) {
+  const bool is_rounded = type == at::kBFloat16 && scalar.isFloatingPoint();
+  return is_rounded ? double(float(c10::BFloat16(float(scalar.toDouble())))) : number_of(scalar);
+}
 weft::Tensor pow_to_number(const Shaped& s, const at::Tensor& a, const at::Scalar& exponent) {
-  return s.in(a).pow(number_of(exponent));
+  if (exponent.isFloatingPoint() && exponent.toDouble() == -0.5) return s.in(a).rsqrt();
+  return s.in(a).pow(number_in(exponent, *s.common));
 }
 weft::Tensor pow_of_number(const Shaped&, const at::Scalar& base, const at::Tensor& exponent) {
   const auto type = at::native::result_type(base, exponent);
-  return operand(exponent, type).reverse_pow(number_of(base));
+  return operand(exponent, type).reverse_pow(number_in(base, type));
 }
 
 // ---- between two

@@ -23,6 +23,7 @@
 #include "structured.h"
 #include "tensor/chosen.h"
 #include "tensor/operand.h"
+#include "tensor/positions.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 #include "written.h"
@@ -196,8 +197,38 @@ void index_reduce(const at::Tensor& out, int64_t dim, const at::Tensor& index,
   reduce_into(slices(out, dim, index), axis_handle(source), reduce, include_self);
 }
 
+// ----------------------------------------------------------------------------------------- windows
+
+// Windows of `size` along an axis, `step` apart, lie on it and on a last axis: added where they
+// were.
+at::Tensor unfold_backward(const at::Tensor& grad, at::IntArrayRef sizes, int64_t dim, int64_t size,
+                           int64_t step) {
+  const at::Tensor result = empty(sizes, grad.scalar_type());
+  if (result.numel() == 0) return result;
+  const weft::Tensor none =
+      weft::Tensor::zeros(ints(sizes), dtype_of(grad.scalar_type()), weft_device().name());
+  if (grad.numel() == 0 || sizes.empty()) {
+    put(result, grad.numel() == 0 ? none : handle(grad).reshape({}));
+    return result;
+  }
+  dim = at::maybe_wrap_dim(dim, int64_t(sizes.size()));
+  if (step >= size) {  // none of them touch
+    none.unfold(dim, size, step).assign(handle(grad));
+  } else {
+    const int64_t from[] = {int64_t(sizes.size())}, to[] = {dim + 1};
+    const weft::Tensor windows = handle(grad).movedim(Ints(from), Ints(to));
+    const weft::Tensor first = positions(weft_device(), grad.size(dim), 0, 2).mul(step);
+    const weft::Tensor index = first.add(positions(weft_device(), size, 1, 2));
+    const Places places = places_of("unfold", index, dim, sizes[size_t(dim)], kNegative);
+    Chosen{none, dim, dim + 1, places.index}.write("unfold", read(windows), Op::ADD);
+  }
+  put(result, none);
+  return result;
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   structured<at::meta::structured_gather, gather, at::_ops::gather, at::_ops::gather_out>(m);
+  native<at::_ops::unfold_backward, unfold_backward>(m);
   written<at::meta::structured_scatter_src, scatter_src, at::_ops::scatter_src,
           at::_ops::scatter__src, at::_ops::scatter_src_out>(m);
   written<at::meta::structured_scatter_value, scatter_value, at::_ops::scatter_value,

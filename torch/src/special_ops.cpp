@@ -1,4 +1,5 @@
 // Functions beyond the elementary ones: of errors, of gamma, of Bessel, and their kin.
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -284,8 +285,9 @@ Term polygamma_of(int64_t n, const Term& x) {
   const Term turn = x - apply(Op::ROUND, x), angle = kPi * turn;
   const Term derivative = polynomial(cos(angle) / sin(angle), cotangent_derivative(n));
   const Term reflected = -sign * right - std::pow(kPi, double(n) + 1) * derivative;
-  const Term left = where(turn == 0, x.like(sign * kInfinity), reflected);
-  return where(is_left, left, right);
+  const Term is_pole = (turn == 0) | (x == -kInfinity);
+  const Term left = where(is_pole, x.like(sign * kInfinity), reflected);
+  return where(x == kInfinity, 0.0, where(is_left, left, right));
 }
 weft::Tensor polygamma(const Shaped& s, int64_t n, const at::Tensor& self) {
   const auto f = [&](const Term& x) {
@@ -356,6 +358,32 @@ Term nextafter(const Term& x, const Term& y) {
   return where(is_nan(x), x, where(is_nan(y) | (x == y), y, next));
 }
 
+// x = m 2^e with 1/2 <= |m| < 1, of float32 or float64; what has no exponent is its own mantissa.
+std::array<weft::Tensor, 2> frexp(const Shaped&, const at::Tensor& self) {
+  const Term x(cast_value(read(operand(self)), computing_dtype(dtype_of(self.scalar_type()))));
+  const int width = x.is_64() ? 52 : 23;
+  const int64_t field = x.is_64() ? 0x7ff : 0xff, bias = x.is_64() ? 1022 : 126;
+  const Term is_tiny = magnitude_of(x) < (x.is_64() ? 0x1p-1000 : 0x1p-100);
+  const Term bits =
+      bitcast(where(is_tiny, x * 0x1p+64, x), x.is_64() ? dtypes::int64 : dtypes::int32);
+  const auto constant = [&](int64_t n) { return bits.like(n); };
+  const Term raw = apply(Op::SHR, bits, constant(width)) & constant(field);
+  const Term exponent = raw - where(is_tiny, constant(bias + 64), constant(bias));
+  const Term cleared = bits & constant(~(field << width));
+  const Term mantissa = bitcast(cleared | constant(bias << width), x.dtype());
+  const Term is_plain = (x != x.like(0.0)) & (magnitude_of(x) < kInfinity);
+  return {tensor_of(where(is_plain, mantissa, x), dtype_of(self.scalar_type())),
+          tensor_of(where(is_plain, exponent, constant(0)), dtypes::int32)};
+}
+struct FrexpMeta : at::impl::MetaBase {
+  void meta(const at::Tensor& self) {
+    TORCH_CHECK(at::isFloatingType(self.scalar_type()),
+                "torch.frexp() only supports floating-point dtypes");
+    set_output_raw_strided(0, self.sizes(), {}, self.options());
+    set_output_raw_strided(1, self.sizes(), {}, self.options().dtype(at::kInt));
+  }
+};
+
 // NOLINTBEGIN: PyTorch's macros
 #define WEFT_INPLACE(name, formula)                                                   \
   structured<at::meta::structured_##name, formula, at::_ops::name, at::_ops::name##_, \
@@ -385,6 +413,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   WEFT_SPECIAL(special_modified_bessel_i0, kReal<i0_of>);
   WEFT_SPECIAL(special_modified_bessel_i1, kReal<i1_of>);
   WEFT_SPECIAL(special_spherical_bessel_j0, kReal<spherical_j0_of>);
+  structured<FrexpMeta, frexp, at::_ops::frexp_Tensor, at::_ops::frexp_Tensor_out>(m);
   WEFT_SPECIAL(polygamma, polygamma);
   native<at::_ops::polygamma_, polygamma_>(m);
 }
