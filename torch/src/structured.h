@@ -72,7 +72,7 @@ class Shaping final : public Meta {
   Shaped shaped() {
     Shaped s{outputs_, {}};
     if constexpr (std::is_base_of_v<at::TensorIteratorBase, Meta>) {
-      s.common = this->maybe_common_dtype();
+      if (this->common_dtype_ != c10::ScalarType::Undefined) s.common = this->common_dtype_;
     }
     return s;
   }
