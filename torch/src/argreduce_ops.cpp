@@ -3,20 +3,16 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include <ATen/ops/aminmax_meta.h>
 #include <ATen/ops/argmax_meta.h>
 #include <ATen/ops/argmin_meta.h>
-#include <ATen/ops/kthvalue.h>
 #include <ATen/ops/max_meta.h>
 #include <ATen/ops/min_meta.h>
 #include <torch/library.h>
 
 #include "convert.h"
-#include "counters.h"
 #include "elementwise.h"
 #include "ir/op.h"
 #include "native.h"
@@ -95,22 +91,6 @@ Two median_of(const weft::Tensor& given, int64_t dim, bool keepdim, Nans nans) {
   return result;
 }
 
-Two kth_of(const weft::Tensor& given, int64_t k, int64_t dim, bool keepdim) {
-  const weft::Tensor x = given.ndim() == 0 ? given.reshape({1}) : given;
-  const auto [values, places] = x.sort(dim);
-  std::vector<std::pair<int64_t, int64_t>> box;
-  for (const int64_t size : x.shape()) box.emplace_back(0, size);
-  box[size_t(dim)] = {k - 1, k};
-  Two result{values.shrink(Pairs(box)), places.shrink(Pairs(box))};
-  for (weft::Tensor& each : result) {
-    if (given.ndim() == 0) {
-      each = each.reshape(Ints{});
-    } else if (!keepdim) {
-      each = each.squeeze(dim);
-    }
-  }
-  return result;
-}
 // Values as the operand, and their places.
 void set_reduced(at::impl::MetaBase& meta, const at::Tensor& self, int64_t axis, bool keepdim) {
   std::vector<int64_t> sizes = self.sizes().vec();
@@ -119,40 +99,6 @@ void set_reduced(at::impl::MetaBase& meta, const at::Tensor& self, int64_t axis,
   meta.set_output_raw_strided(0, sizes, {}, self.options());
   meta.set_output_raw_strided(1, sizes, {}, self.options().dtype(at::kLong));
 }
-struct KthMeta : at::impl::MetaBase {
-  void meta(const at::Tensor& self, int64_t k, int64_t dim, bool keepdim) {
-    const int64_t axis = at::maybe_wrap_dim(dim, self.dim());
-    at::native::zero_numel_check_dims(self, axis, "kthvalue()");
-    const int64_t size = self.dim() > 0 ? self.size(axis) : 1;
-    TORCH_CHECK(k >= 1 && k <= size, "kthvalue(): selected number k out of range for dimension ",
-                axis);
-    set_reduced(*this, self, axis, keepdim);
-  }
-};
-Two kthvalue(const Shaped&, const at::Tensor& self, int64_t k, int64_t dim, bool keepdim) {
-  return kth_of(operand(self), k, at::maybe_wrap_dim(dim, self.dim()), keepdim);
-}
-// Of equal integers the CPU takes one that only its own search finds.
-std::tuple<at::Tensor, at::Tensor> kthvalue_functional(const at::Tensor& self, int64_t k,
-                                                       int64_t dim, bool keepdim) {
-  if (self.is_floating_point()) {
-    return FunctionalForm<KthMeta, kthvalue, at::_ops::kthvalue>::call(self, k, dim, keepdim);
-  }
-  count_fallback("kthvalue");
-  auto [values, places] = at::kthvalue(self.cpu(), k, dim, keepdim);
-  return {values.to(self.device()), places.to(self.device())};
-}
-std::tuple<at::Tensor&, at::Tensor&> kthvalue_out(const at::Tensor& self, int64_t k, int64_t dim,
-                                                  bool keepdim, at::Tensor& values,
-                                                  at::Tensor& places) {
-  const auto [v, p] = kthvalue_functional(self, k, dim, keepdim);
-  at::native::resize_output(values, v.sizes());
-  at::native::resize_output(places, p.sizes());
-  values.copy_(v);
-  places.copy_(p);
-  return {values, places};
-}
-
 struct PlacesMeta : at::impl::MetaBase {
   void meta(const at::Tensor& self, int64_t dim, bool keepdim) {
     const int64_t axis = at::maybe_wrap_dim(dim, self.dim());
@@ -168,6 +114,42 @@ template <Nans nans>
 at::Tensor median_of_all(const at::Tensor& self) {
   if (self.numel() == 0) return give(number(std::nan(""), self.scalar_type()), self.scalar_type());
   return give(median_of(operand(self).flatten(), 0, false, nans)[0], self.scalar_type());
+}
+
+// ---- by count: of the most frequent values the least, and its last place
+
+Two mode_of(const weft::Tensor& given, int64_t dim, bool keepdim) {
+  const weft::Tensor whole = given.dtype().is_bool() ? given.cast(dtypes::uint8) : given;
+  const weft::Tensor x = whole.ndim() == 0 ? whole.reshape({1}) : whole;
+  const weft::Tensor rows = x.transpose(dim, -1);
+  const Axes last = std::vector<int64_t>{-1};
+  const weft::Tensor equal = rows.unsqueeze(-1).eq(rows.unsqueeze(-2));
+  const weft::Tensor count = equal.cast(dtypes::int32).sum(last);
+  const weft::Tensor is_frequent = count.eq(count.max(last, true));
+  const weft::Tensor most = rows.max(last, true);
+  const weft::Tensor value = weft::Tensor::where(is_frequent, rows, most).min(last, true);
+  const weft::Tensor place = weft::Tensor::arange(int64_t(0), rows.shape().back(), int64_t(1),
+                                                  dtypes::int64, given.device());
+  const weft::Tensor index = weft::Tensor::where(rows.eq(value), place, int64_t(0)).max(last, true);
+  Two result{value.transpose(dim, -1), index.transpose(dim, -1)};
+  for (weft::Tensor& each : result) {
+    if (given.ndim() == 0) {
+      each = each.reshape(Ints{});
+    } else if (!keepdim) {
+      each = each.squeeze(dim);
+    }
+  }
+  return result;
+}
+struct ModeMeta : at::impl::MetaBase {
+  void meta(const at::Tensor& self, int64_t dim, bool keepdim) {
+    const int64_t axis = at::maybe_wrap_dim(dim, self.dim());
+    at::native::zero_numel_check_dims(self, axis, "mode()");
+    set_reduced(*this, self, axis, keepdim);
+  }
+};
+Two mode(const Shaped&, const at::Tensor& self, int64_t dim, bool keepdim) {
+  return mode_of(operand(self), at::maybe_wrap_dim(dim, self.dim()), keepdim);
 }
 
 // NOLINTBEGIN: PyTorch's macros
@@ -187,8 +169,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
              at::_ops::median_dim_values>(m);
   structured<PlacesMeta, median_along<Nans::kIgnored>, at::_ops::nanmedian_dim,
              at::_ops::nanmedian_dim_values>(m);
-  native<at::_ops::kthvalue, kthvalue_functional>(m);
-  native<at::_ops::kthvalue_values, kthvalue_out>(m);
+  structured<ModeMeta, mode, at::_ops::mode, at::_ops::mode_values>(m);
   native<at::_ops::median, median_of_all<Nans::kWin>>(m);
   native<at::_ops::nanmedian, median_of_all<Nans::kIgnored>>(m);
 }
