@@ -118,12 +118,19 @@ std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& de
   const uint64_t begin = shows(2) ? now_ns() : 0;
   const uint64_t misses = shows(2) ? schedule_cache_counts().misses : 0;
   DiskStore disk;
-  auto schedule =
-      cached_schedule(imported.sink, {.limits = device.limits(),
-                                      .device = device.name(),
-                                      .dying = imported.dying,
-                                      .work_in = WorkIn::kGraphArena,
-                                      .store = device.keeps_schedules() ? &disk : nullptr});
+  const ScheduleOptions options{.limits = device.limits(),
+                                .device = device.name(),
+                                .dying = imported.dying,
+                                .work_in = WorkIn::kGraphArena,
+                                .store = device.keeps_schedules() ? &disk : nullptr};
+  auto schedule = cached_schedule(imported.sink, options);
+  if (schedule->formulas) {  // kernels for many sizes
+    try {
+      prepare_schedule(*schedule, device);
+    } catch (const DeviceError&) {  // some of which are too large for it
+      schedule = own_schedule(imported.sink, options);
+    }
+  }
   if (shows(2)) {
     const bool is_new = schedule_cache_counts().misses != misses;
     show_schedule(imported.sink, *schedule, is_new, now_ns() - begin);

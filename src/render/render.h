@@ -32,11 +32,12 @@ struct WgslDriver {
   bool simplifies = false;  // or (a + b) - b become a: the text keeps it from that
   int64_t iterations = 0;   // of all loops of a thread, after which it ends them; 0: it does not
 };
+inline constexpr size_t kWgslZeros = 2;
 // A WGSL module with the entry point `main`. Bindings of group 0: 0 is a uniform buffer of
-// vec4<u32>, all zeros the first, then the VARIABLEs with their low and high words; the others are
-// the DEFINE_GLOBALs that stand in the list, by number. Memory is in words: buffers have a multiple
-// of 4 bytes, of 8 with 64-bit dtypes.
-// Throws DeviceError where a thread runs more iterations than the driver allows, however unrolled.
+// vec4<u32>: kWgslZeros that are all zeros, then the VARIABLEs with their low and high words; the
+// others are the DEFINE_GLOBALs that stand in the list, by number. Memory is in words: buffers have
+// a multiple of 4 bytes, of 8 with 64-bit dtypes. Throws DeviceError where a thread runs more
+// iterations than the driver allows, however unrolled.
 std::string render_wgsl(UOp linear, std::string_view name, WgslDriver driver = {});
 
 // PTX: one .entry that takes a pointer for each DEFINE_GLOBAL in order of number, then the value of

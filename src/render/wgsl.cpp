@@ -1,7 +1,8 @@
 // Programs -> WGSL. Vectors are taken apart: each lane is a scalar of its own.
 //
-// Bindings of group 0: 0 is a uniform buffer of vec4<u32>, the first all zeros, then one for each
-// VARIABLE with its low and high word in front; then the DEFINE_GLOBALs of the program, in order.
+// Bindings of group 0: 0 is a uniform buffer of vec4<u32>, the first two all zeros, then one for
+// each VARIABLE with its low and high word in front; then the DEFINE_GLOBALs of the program, in
+// order.
 // The entry point is `main`.
 #include <algorithm>
 #include <array>
@@ -86,7 +87,7 @@ class WgslRenderer : public Renderer {
     out = with_wgsl_functions(out + registers_ + body_ + "}\n");
     if (out.find("arguments[") == out.npos) return out;
     return fmt::format("@group(0) @binding(0) var<uniform> arguments: array<vec4<u32>, {}>;\n",
-                       signature_.variables.size() + 1) +
+                       signature_.variables.size() + kWgslZeros) +
            out;
   }
 
@@ -527,7 +528,7 @@ class WgslRenderer : public Renderer {
       const UOp n = signature_.variables[k];
       std::string wish = "v_";
       for (const char c : n.name()) wish += std::isalnum((unsigned char)c) != 0 ? c : '_';
-      const std::string words = fmt::format("arguments[{}]", k + 1);
+      const std::string words = fmt::format("arguments[{}]", k + kWgslZeros);
       name_value(n, is_long(n.dtype()) ? words + ".xy" : fmt::format("bitcast<i32>({}.x)", words),
                  unique(wish));
     }

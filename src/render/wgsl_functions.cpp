@@ -23,8 +23,9 @@ constexpr Function kFunctions[] = {
 // floats
 {"float_of", R"(fn float_of(bits: u32) -> f32 { return bitcast<f32>(bits); }
 )"},
-// What no compiler sees through: the first of the arguments is 0.
-{"opaque", R"(fn opaque(a: f32) -> f32 { return bitcast<f32>(bitcast<u32>(a) ^ arguments[0].x); }
+// What no compiler sees through: the first two of the arguments are 0. Drivers compile anew for the values of uniforms that
+// conditions depend on, but only of those at constant places.
+{"opaque", R"(fn opaque(a: f32) -> f32 { return bitcast<f32>(bitcast<u32>(a) ^ arguments[arguments[0].y].x); }
 )"},
 {"is_nan", R"(fn is_nan(a: f32) -> bool { return (bitcast<u32>(a) & 0x7fffffffu) > 0x7f800000u; }
 )"},

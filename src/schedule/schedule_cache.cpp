@@ -133,6 +133,16 @@ class Cache {
     return bind_numbers(*made, family.samples.back());
   }
 
+  // Every graph of this family gets its own schedule.
+  void close_family(std::span<const UOp> order, const ScheduleOptions& options) {
+    const Hash128 key = schedule_key(skeleton_of(order).hash, options);
+    const std::lock_guard lock(family_mutex_);
+    const auto at = families_.find(key);
+    if (at == families_.end()) return;
+    at->second.is_closed = true;
+    at->second.general = nullptr;
+  }
+
   void note_calls(const Hash128& family, size_t calls) {
     const std::lock_guard lock(family_mutex_);
     const auto at = families_.find(family);
@@ -221,6 +231,15 @@ std::shared_ptr<const Schedule> cached_schedule(UOp sink, const ScheduleOptions&
   auto made = std::make_shared<const Schedule>(stored_schedule(std::move(order), options));
   cache().add(key, made);
   if (new_family) cache().note_calls(*new_family, made->calls.size());
+  return made;
+}
+
+std::shared_ptr<const Schedule> own_schedule(UOp sink, const ScheduleOptions& options) {
+  std::vector<UOp> order = toposort(sink);
+  const Hash128 key = schedule_key(graph_key(order), options);
+  cache().close_family(order, options);
+  auto made = std::make_shared<const Schedule>(stored_schedule(std::move(order), options));
+  cache().add(key, made);
   return made;
 }
 

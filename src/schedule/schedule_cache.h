@@ -21,6 +21,10 @@ namespace weft {
 // What is made is put in options.store, and looked for there first.
 std::shared_ptr<const Schedule> cached_schedule(UOp sink, const ScheduleOptions& options = {});
 
+// The schedule of this graph alone, for where the device refuses that of several: graphs that
+// differ from it in sizes get their own from now on, too.
+std::shared_ptr<const Schedule> own_schedule(UOp sink, const ScheduleOptions& options = {});
+
 struct ScheduleCacheCounts {
   uint64_t hits = 0, misses = 0;
   uint64_t loaded = 0;  // schedules that were in the store and not made

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <vector>
@@ -128,6 +129,40 @@ TEST_F(WebGpuDevice, LoopsOverFewPlacesAreFew) {
   const std::vector<int32_t> got = t.data<int32_t>();
   EXPECT_EQ(std::ranges::count(got, 1), 3);
   EXPECT_EQ(std::ranges::count(got, 2), 4997);
+}
+
+// What is known of drivers is about sums that they simplify: in a kernel in which a condition
+// depends on constants alone, too.
+TEST_F(WebGpuDevice, PowersOfConstantsAreRoundedAsWritten) {
+  const std::vector<float> x = {-2.766F, 1.3F, 0.25F, 7.9F};
+  const Tensor a = Tensor::from(std::span<const float>(x), {4}, "WEBGPU");
+  const std::vector<float> power =
+      Tensor::full({1}, 1.7, dtypes::float32, "WEBGPU").pow(a).data<float>();
+  for (size_t i = 0; i < x.size(); i++) {
+    const double exact = std::pow(double(1.7F), double(x[i]));
+    EXPECT_NEAR(power[i], exact, 3 * 0x1p-23 * exact) << "1.7 to the power " << x[i];
+  }
+}
+
+// Graphs that differ in sizes share kernels for sizes up to some; those of this one are too large.
+TEST_F(WebGpuDevice, KernelsForManySizesAreNotRefused) {
+  for (const int64_t n : {3, 4, 5, 6}) {
+    const auto counted = [&](int64_t count, std::initializer_list<int64_t> shape) {
+      return Tensor::arange(0, count, 1, dtypes::int32, "WEBGPU").realize().reshape(shape);
+    };
+    const Tensor x = counted(n * (n + 1) * (n + 2), {n, n + 1, n + 2});
+    const Tensor sum =
+        (x * counted(n, {n, 1, 1}) * counted(n + 1, {n + 1, 1}) * counted(n + 2, {n + 2})).sum();
+    int64_t expected = 0;
+    for (int64_t i = 0; i < n; i++) {
+      for (int64_t j = 0; j <= n; j++) {
+        for (int64_t k = 0; k < n + 2; k++) {
+          expected += ((i * (n + 1) + j) * (n + 2) + k) * i * j * k;
+        }
+      }
+    }
+    EXPECT_EQ(sum.data<int32_t>()[0], expected) << n;
+  }
 }
 
 TEST_F(WebGpuDevice, PowersAndRemaindersNeedNoFloat64) {

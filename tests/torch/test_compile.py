@@ -2,7 +2,7 @@
 import pytest
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("weft.torch")
+pytest.importorskip("weft.torch", reason="the build has no weft.torch", exc_type=ImportError)
 
 import weft
 from weft.torch._compile import backend, compile_graph

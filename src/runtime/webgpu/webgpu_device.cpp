@@ -56,7 +56,7 @@ class WebGpuProgram : public Program {
       buffers.push_back(static_cast<Memory*>(arguments[i]->memory()));
     }
     SmallVector<uint32_t, 32> words;
-    for (int i = 0; i < 4; i++) words.push_back(0);
+    for (size_t i = 0; i < 4 * kWgslZeros; i++) words.push_back(0);
     for (const Launch::Variable& variable : kernel_.launch.variables()) {
       const auto value = uint64_t(variables[variable.place]);
       for (const uint64_t word : {value & 0xffffffff, value >> 32, uint64_t(0), uint64_t(0)}) {
