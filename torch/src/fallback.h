@@ -12,8 +12,8 @@ enum class Fallbacks : uint8_t { kAllowed, kForbidden };
 void set_fallbacks(Fallbacks allowed);
 void set_fallback_warnings(bool warn);
 
-// Called once, when an operator is first met that has no kernel: it registers what PyTorch itself can
-// make of kernels that there are.
+// Called once, when an operator is first met that has no kernel: it registers what PyTorch itself
+// can make of kernels that there are.
 void set_decomposer(std::function<void()> decomposer);
 
 // Copies the operands to the CPU, does the operator there, and copies its results and what it wrote
