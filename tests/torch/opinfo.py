@@ -48,6 +48,7 @@ def run_shards(given: argparse.Namespace, folder: pathlib.Path) -> list[dict[str
     """The results of all operators, by name."""
     files = [folder / f"{k}.jsonl" for k in range(given.shards)]
     running = {k: start_shard(k, files[k]) for k in range(given.shards)}
+    begun = dict.fromkeys(running, 0)
     while running:
         time.sleep(0.2)
         for k, process in list(running.items()):
@@ -55,6 +56,10 @@ def run_shards(given: argparse.Namespace, folder: pathlib.Path) -> list[dict[str
                 continue
             del running[k]
             if process.returncode != 0:
+                results = len(read_results(files[k]))
+                if results == begun[k]:  # it would not get further the next time
+                    sys.exit(f"shard {k} cannot begin:\n{files[k].with_suffix('.log').read_text()[-2000:]}")
+                begun[k] = results
                 running[k] = start_shard(k, files[k])
     return sorted((r for file in files for r in read_results(file).values()), key=lambda r: r["op"])
 

@@ -22,6 +22,9 @@ SPARSE = {
     "to_sparse": "gives sparse tensors",
 }
 
+# Their further arguments PyTorch wants on the CPU, whatever device the first is on.
+CPU_ARGUMENTS = {"tensor_split"}
+
 # The CPU's answer is not one to compare with.
 CPU_WRONG: dict[str, str] = {
     "fft.ihfftn": "with out= and one axis PyTorch leaves out as it was: the arguments of conj_physical_out are exchanged",

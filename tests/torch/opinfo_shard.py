@@ -13,7 +13,7 @@ from typing import Any
 import torch
 import weft.torch  # noqa: F401
 from opinfo import CRASHED, FAILED, PASSED, SKIPPED, chosen, read_results
-from opinfo_exceptions import CPU_WRONG, RANDOM, SPARSE, UNINITIALISED
+from opinfo_exceptions import CPU_ARGUMENTS, CPU_WRONG, RANDOM, SPARSE, UNINITIALISED
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 from torch.utils._pytree import tree_leaves, tree_map
@@ -119,6 +119,8 @@ def difference(op: OpInfo, form: str, sample: SampleInput, result: dict[str, Any
     """What is not as on the CPU; empty if nothing."""
     program = FORMS[form]
     there = on_weft(sample)
+    if op.name in CPU_ARGUMENTS:
+        there.args = sample.args
     if not has_moved(there):
         return ""
     expected, error = outcome(lambda: program(op, sample))

@@ -16,12 +16,21 @@ _CYCLIC = {"masked_fill.Scalar", "masked_fill.Tensor", "masked_fill_.Scalar", "m
            "where.self_out"}
 _COMPOSITE_KEYS = ("CompositeImplicitAutograd", "CompositeExplicitAutograd")
 
-_library: torch.library.Library | None = None
+_library = torch.library.Library("aten", "IMPL", "PrivateUse1")  # type: ignore[no-untyped-call]
 _decomposed: set[str] = set()
 
 
 def register() -> None:
+    # PyTorch's composite forms of these refuse the device, or take what its CPU refuses.
+    _library.impl("mode.values", _writing(torch.ops.aten.mode.default, ["values", "indices"]))  # type: ignore[no-untyped-call]
+    _library.impl("addr_", _addr_in_place)  # type: ignore[no-untyped-call]
     _C.set_decomposer(_register_all)
+
+
+def _addr_in_place(self: torch.Tensor, vec1: torch.Tensor, vec2: torch.Tensor, **scales: Any) -> torch.Tensor:
+    if self.dim() != 2:
+        raise RuntimeError(f"2D tensor expected, got {self.dim()}D tensor for input")
+    return self.copy_(torch.addr(self, vec1, vec2, **scales))
 
 
 def decomposed() -> set[str]:
@@ -30,8 +39,6 @@ def decomposed() -> set[str]:
 
 
 def _register_all() -> None:
-    global _library
-    _library = torch.library.Library("aten", "IMPL", "PrivateUse1")  # type: ignore[no-untyped-call]
     table = _table()
     for name in torch._C._dispatch_get_all_op_names():
         if not name.startswith("aten::") or _has_kernel(name):
