@@ -197,9 +197,8 @@ def _end_step(optimizer: torch.optim.Optimizer, *_: Any) -> None:
 
 def register() -> None:
     """Makes `weft` the name of the device, and `torch.weft` its module."""
-    _module._initialized = True  # type: ignore[attr-defined]  checkpoints keep the random state of such a device
+    setattr(_module, "_initialized", True)  # of devices that are not, checkpoints keep no random states
     _module.default_generators = (_C.default_generator(),)  # type: ignore[attr-defined]
-    _module._initialized = True  # type: ignore[attr-defined]  # checkpoints keep random states of such devices alone
     torch.utils.rename_privateuse1_backend("weft")  # type: ignore[attr-defined]
     torch._register_device_module("weft", _module)  # type: ignore[no-untyped-call]
     sys.modules["torch.weft"] = _module

@@ -27,7 +27,7 @@ def _concerns_device(module: torch.nn.Module, function: Callable[[torch.Tensor],
 
 
 def register() -> None:
-    apply = torch.nn.Module._apply
+    apply: Callable[..., torch.nn.Module] = torch.nn.Module._apply
 
     @functools.wraps(apply)
     def keeping_identity(self: torch.nn.Module, fn: Callable[[torch.Tensor], torch.Tensor], *args: Any,
