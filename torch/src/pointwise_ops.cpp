@@ -47,8 +47,9 @@ weft::Tensor add_or_sub(const Shaped& s, const at::Tensor& a, const at::Tensor& 
 }
 constexpr auto kAdd = add_or_sub<Op::ADD>;
 constexpr auto kSub = add_or_sub<Op::SUB>;
-constexpr auto kMul = kPlain<[](const Term& x, const Term& y) { return x * y; }>;
-constexpr auto kDiv = kPlain<[](const Term& x, const Term& y) { return x / y; }>;
+// Numbers keep their precision beside narrow floats.
+constexpr auto kMul = kReal<[](const Term& x, const Term& y) { return x * y; }>;
+constexpr auto kDiv = kReal<[](const Term& x, const Term& y) { return x / y; }>;
 
 weft::Tensor addcmul(const Shaped& s, const at::Tensor& self, const at::Tensor& a,
                      const at::Tensor& b, const at::Scalar& value) {
