@@ -91,10 +91,16 @@ WRITES: dict[str, Any] = {
     "bits": lambda a, b, rng: a.view(torch.int32).bitwise_and_(-256),
     "copy from the CPU": lambda a, b, rng: a.copy_(torch.full(a.shape, 2.0)),
     "out": lambda a, b, rng: torch.mul(a, 2, out=b),
-    "resize_": lambda a, b, rng: a.resize_(a.shape[:-1]),
+    "resize_": lambda a, b, rng: resized(a, a.shape[:-1]),
 }
 OF_SEPARATE_ELEMENTS = {"index_fill_", "masked_fill_", "setitem"}  # on others PyTorch warns that they are deprecated
 FREE_OF_OVERLAPS = {"zero_", "fill_"}  # what writes one value
+
+
+def resized(t: torch.Tensor, shape: torch.Size) -> torch.Tensor:
+    """In place, unless its memory would have to grow: what is in new memory is anything."""
+    elements = t.untyped_storage().nbytes() // t.itemsize
+    return t.resize_(shape) if t.storage_offset() + shape.numel() <= elements else t
 
 
 def addresses(t: torch.Tensor) -> torch.Tensor:

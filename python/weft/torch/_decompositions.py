@@ -4,6 +4,7 @@ They are registered when an operator without a kernel is first met, since PyTorc
 """
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -22,9 +23,15 @@ _decomposed: set[str] = set()
 
 def register() -> None:
     # PyTorch's composite forms of these refuse the device, or take what its CPU refuses.
-    _library.impl("mode.values", _writing(torch.ops.aten.mode.default, ["values", "indices"]))  # type: ignore[no-untyped-call]
-    _library.impl("addr_", _addr_in_place)  # type: ignore[no-untyped-call]
+    _implement("mode.values", _writing(torch.ops.aten.mode.default, ["values", "indices"]))
+    _implement("addr_", _addr_in_place)
     _C.set_decomposer(_register_all)
+
+
+def _implement(name: str, kernel: Callable[..., Any]) -> None:
+    with warnings.catch_warnings():  # that it takes the place of a composite one
+        warnings.simplefilter("ignore")
+        _library.impl(name, kernel)  # type: ignore[no-untyped-call]
 
 
 def _addr_in_place(self: torch.Tensor, vec1: torch.Tensor, vec2: torch.Tensor, **scales: Any) -> torch.Tensor:
@@ -46,7 +53,7 @@ def _register_all() -> None:
         short = name.removeprefix("aten::")
         kernel = table.get(short) or _into_outputs(name, table)
         if kernel is not None:
-            _library.impl(short, kernel)  # type: ignore[no-untyped-call]
+            _implement(short, kernel)
             _decomposed.add(short)
 
 
