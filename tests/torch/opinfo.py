@@ -25,6 +25,7 @@ from typing import Any
 
 PASSED, FAILED, CRASHED, SKIPPED = "pass", "fail", "crash", "skip"
 WHAT = "fwd,inplace,out,grad"
+MOST_SAMPLES = 10**9  # all
 
 
 def options() -> argparse.Namespace:
@@ -34,7 +35,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="names of operators, with commas")
     parser.add_argument("--one-in", type=int, default=1, help="one operator in so many, chosen by the seed")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--most-samples", type=int, default=10**9, help="of each operator and form")
+    parser.add_argument("--most-samples", type=int, default=MOST_SAMPLES, help="of each operator and form")
     parser.add_argument("--time-limit", type=int, default=60, help="seconds for an operator; samples after it are left out")
     parser.add_argument("--shards", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--results", type=pathlib.Path)
@@ -109,11 +110,18 @@ def table_of(given: argparse.Namespace, results: list[dict[str, Any]]) -> str:
         f"| give the CPU's answer, with operators of PyTorch's CPU | {len(with_fallback)} |",
         f"| fail | {len(failing)} |",
         f"| not asked, see tests/torch/opinfo_exceptions.py | {len(skipped)} |", "",
-        f"{sum(r.get('samples', 0) for r in tested)} samples. The operators that PyTorch's CPU does most often, with the "
+        f"{sum(r.get('samples', 0) for r in tested)} samples{limits_of(given, tested)}. The operators that PyTorch's CPU does most often, with the "
         "OpInfos that meet them: " + ", ".join(f"{name} {n}" for name, n in fallbacks.most_common(20)) + ".", "",
         "| OpInfo | verdict |", "| --- | --- |",
     ]
     return "\n".join(lines + [f"| {r['op']} | {verdict_of(r)} |" for r in results]) + "\n"
+
+
+def limits_of(given: argparse.Namespace, tested: list[dict[str, Any]]) -> str:
+    """What was left out of them."""
+    cut = sum(bool(r.get("cut")) for r in tested)
+    most = f", at most {given.most_samples} of each form" if given.most_samples < MOST_SAMPLES else ""
+    return most + (f"; {cut} OpInfos were cut short after {given.time_limit} s" if cut else "")
 
 
 def verdict_of(result: dict[str, Any]) -> str:

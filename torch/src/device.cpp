@@ -77,7 +77,9 @@ class PinnedMemory final : public c10::Allocator {
     const std::lock_guard lock(mutex());
     const auto address = reinterpret_cast<uintptr_t>(data);
     auto at = live().upper_bound(address);
-    return at != live().begin() && address < (--at)->first + at->second;
+    if (at == live().begin()) return false;
+    --at;
+    return address < at->first + at->second;
   }
 
  private:

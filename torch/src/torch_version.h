@@ -1,4 +1,4 @@
-// What differs between the releases of PyTorch that the device is built for: 2.11 to 2.13.
+// What differs between releases of PyTorch, from 2.11 on.
 #pragma once
 
 #include <torch/version.h>
