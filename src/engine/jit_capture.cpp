@@ -276,6 +276,7 @@ class Maker {
     Imported imported = import_values(*group.closure, Sharing::kIgnored);
     const std::shared_ptr<const Schedule> schedule = schedule_of(imported, *group.device);
     recipe_->programs.push_back(prepare_schedule(*schedule, *group.device));
+    if (schedule->use) recipe_->uses.push_back(schedule->use);
     const std::vector<uint32_t> slots = add_slots(imported, *schedule, *group.device);
     for (const KernelCall& call : schedule->calls) add_call(*schedule, call, slots);
     for (size_t i = 0; i < imported.outputs.size(); i++) {

@@ -15,6 +15,7 @@
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "rewrite/trace.h"
+#include "schedule/size_use.h"
 
 namespace weft {
 
@@ -76,6 +77,9 @@ struct Schedule {
   // such as programs, is kept by it.
   std::shared_ptr<ScheduleNotes> notes = std::make_shared<ScheduleNotes>();
   std::shared_ptr<Arena> formulas;  // null where all sizes are constants
+  // Of one whose sizes are variables, made for a program that has none: whoever runs it without
+  // asking for it anew counts that. Else null.
+  std::shared_ptr<SizeUse> use;
 
   size_t bytes() const;  // memory of the schedule itself
 };
