@@ -112,6 +112,9 @@ class ScheduleStore {
   virtual void remove(const Hash128& key) = 0;
 };
 
+// Whether a schedule may serve graphs of other sizes, too.
+enum class ServedSizes : uint8_t { kAny, kOwn };
+
 struct ScheduleOptions {
   KernelLimits limits{};
   std::string device{};           // of memory that is made; else that of the graph's first BUFFER
@@ -123,6 +126,7 @@ struct ScheduleOptions {
   WorkIn work_in = WorkIn::kOwnArena;
   Trace* trace = nullptr;          // every phase is added to it
   ScheduleStore* store = nullptr;  // for cached_schedule: where schedules outlive the process
+  ServedSizes sizes = ServedSizes::kAny;  // for cached_schedule
 };
 
 // `sink` is a legal tensor graph, a SINK of what is to exist in memory:

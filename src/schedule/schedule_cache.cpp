@@ -248,7 +248,9 @@ std::shared_ptr<const Schedule> cached_schedule(UOp sink, const ScheduleOptions&
   const Hash128 key = schedule_key(graph_key(order), options);
   if (std::shared_ptr<const Schedule> found = cache().find(key)) return found;
   std::optional<Hash128> new_family;
-  if (auto general = cache().find_general(order, options, new_family)) return general;
+  if (options.sizes == ServedSizes::kAny) {
+    if (auto general = cache().find_general(order, options, new_family)) return general;
+  }
   auto made = std::make_shared<const Schedule>(stored_schedule(std::move(order), options));
   cache().add(key, made);
   if (new_family) cache().note_calls(*new_family, made->calls.size());
