@@ -62,7 +62,7 @@ class DeviceTests(NamedTuple):
 
 # OPENCL and WEBGPU together take at most 5 minutes on 2 cores. CUDA is where there is a GPU.
 ON_CUDA = DeviceTests({"test_ops_of_tables": 20, "test_tensor_programs": 4, "test_tensor_index": 2, "test_jit": 1,
-                       "test_matmul_tiles": 1}, 200, 300, 200)
+                       "test_matmul_tiles": 1, "test_repeated_indices": 1}, 200, 300, 200)
 DEVICES = {
     "CUDA": ON_CUDA,
     "CUDA:PTX": ON_CUDA,
