@@ -3,12 +3,13 @@
 #   PRESET=dev       a preset of CMakePresets.json instead of release
 #   SUITES="..."     the suites that `make test` runs, see tools/run_tests.py
 #   SETUP=no         install nothing: use the system's python3 and libraries
+#   OPINFO_ARGS=...  further arguments of tests/torch/opinfo.py
 #   JOBS=n           compile n files at a time
 #   CMAKE_ARGS=...   further arguments of the first `cmake --preset`
 
 SHELL := /bin/bash
 PRESET ?= release
-SUITES ?= gtest pytest fuzz devices lint
+SUITES ?= gtest pytest fuzz devices torch lint
 FUZZ ?= fuzz_simplify
 SETUP ?= yes
 JOBS ?= $(shell nproc)
@@ -28,7 +29,7 @@ STAMP := .venv/.stamp
 BENCH_STAMP := .venv-bench/.stamp
 endif
 
-.PHONY: run test build bench lint format fuzz asan-ubsan tsan test-asan test-tsan setup clean distclean help FORCE
+.PHONY: run test test-torch-opinfo build bench lint format fuzz asan-ubsan tsan test-asan test-tsan setup clean distclean help FORCE
 .PRECIOUS: build/%/build.ninja
 
 run: build ## Set up, build and run the main job
@@ -38,6 +39,10 @@ run: build ## Set up, build and run the main job
 test: $(addprefix build-,$(filter $(SANITIZERS),$(SUITES)) $(if $(filter-out $(SANITIZERS),$(SUITES)),$(PRESET)))
 test: ## Set up, build and run every test
 	$(PYTHON) tools/run_tests.py --preset $(PRESET) --suites $(SUITES)
+
+test-torch-opinfo: build ## Run PyTorch's samples of its operators on device weft, and write docs/torch-coverage.md
+	PYTHONPATH=build/$(PRESET)/python WEFT_DEVICE=$${WEFT_DEVICE:-CPU} $(PYTHON) tests/torch/opinfo.py \
+	  --table docs/torch-coverage.md --results build/$(PRESET)/torch-opinfo.jsonl $(OPINFO_ARGS)
 
 build: build-$(PRESET) ## Set up and build; .venv/bin/python can `import weft` after it
 

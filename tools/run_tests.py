@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Runs the test suites of a built tree. The last line is `N passed, N failed, N skipped`.
 
-    tools/run_tests.py [--preset release] [--suites gtest pytest fuzz devices lint asan-ubsan tsan]
+    tools/run_tests.py [--preset release] [--suites gtest pytest fuzz devices torch lint asan-ubsan tsan]
 
 gtest        build/<preset>/bin/weft_tests
 pytest       the Python files under tests/, with the package of build/<preset>
 fuzz         each fuzz program with the seed and count of FUZZ or PYTHON_FUZZ
 devices      a slice of the Python tests and fuzz programs on each device of DEVICES that the machine has
+torch        models on device weft, and one in so many of PyTorch's operators, see TORCH_OPERATORS
 lint         clang-format, clang-tidy and mypy have nothing to say
 asan-ubsan   weft_tests and the fuzz programs of the sanitizer's own build, at reduced counts
 tsan         likewise
@@ -45,9 +46,18 @@ PYTHON_FUZZ: list[tuple[str, int, int, dict[str, str]]] = [
     ("fuzz_jit", 1, 2_000, {}),
     ("fuzz_gradients", 1, 10_000, {"WEFT_DEVICE": "REF"}),
     ("fuzz_gradients", 2, 1_000, {"WEFT_DEVICE": "CPU"}),
+    ("fuzz_torch", 1, 1_000, {"WEFT_DEVICE": "REF"}),
+    ("fuzz_torch", 2, 200, {"WEFT_DEVICE": "CPU"}),
 ]
 
 NEEDS_TORCH = {"fuzz_gradients"}
+NEEDS_TORCH_DEVICE = {"fuzz_torch"}
+
+# (dtype, one operator in so many, samples of each of its forms at most): OpInfos, which together take at most 4 minutes
+# on 2 cores. `make test-torch-opinfo` runs all of float32.
+TORCH_OPERATORS = [("float32", 10, 1000), ("int64", 40, 20), ("bool", 40, 20), ("bfloat16", 40, 20), ("float16", 40, 20),
+                   ("complex64", 40, 20)]
+TORCH_SEED = 1
 
 
 class DeviceTests(NamedTuple):
@@ -68,8 +78,8 @@ DEVICES = {
     "CUDA:PTX": ON_CUDA,
     "OPENCL": DeviceTests({"test_ops_of_tables": 150, "test_tensor_programs": 20, "test_tensor_index": 8, "test_jit": 1},
                           40, 25, 20),
-    # The tables of ops are in float64, too, which it has not; the tests of kernels do all ops of its dtypes.
-    "WEBGPU": DeviceTests({"test_tensor_programs": 20, "test_tensor_index": 8, "test_jit": 1}, 40, 25, 20),
+    "WEBGPU": DeviceTests({"test_ops_of_tables": 60, "test_tensor_programs": 20, "test_tensor_index": 8, "test_jit": 1},
+                          40, 25, 20),
 }
 
 # Under a sanitizer a fuzz program runs one case in SANITIZED_SHARE, and weft_tests leaves out the
@@ -190,8 +200,9 @@ def run_python_fuzz(build: pathlib.Path, programs: list[tuple[str, int, int, dic
         return Count(skipped=1)
     count = Count()
     for name, seed, cases, environment in programs:
-        if name in NEEDS_TORCH and importlib.util.find_spec("torch") is None:
-            say(f"  {name}: torch is not installed")
+        missing = why_no_torch() if name in NEEDS_TORCH else why_no_torch_device(build) if name in NEEDS_TORCH_DEVICE else ""
+        if missing:
+            say(f"  {name}: {missing}")
             count = count.plus(Count(skipped=1))
             continue
         title = " ".join([name, str(cases), *(f"{k}={v}" for k, v in environment.items())])
@@ -235,6 +246,37 @@ def run_devices(build: pathlib.Path) -> Count:
     return count
 
 
+def why_no_torch() -> str:
+    return "torch is not installed" if importlib.util.find_spec("torch") is None else ""
+
+
+def why_no_torch_device(build: pathlib.Path) -> str:
+    """Why device weft of PyTorch cannot be tested; empty if it can."""
+    return why_no_torch() or ("" if list((build / "python/weft/torch").glob("_C.*")) else "the build has no weft.torch")
+
+
+def run_torch(build: pathlib.Path) -> Count:
+    missing = why_no_torch_device(build)
+    count = Count()
+    if not missing:  # models and training on compiled kernels: the suite of pytest has them on the reference device
+        files = [ROOT / f"tests/torch/test_{name}.py" for name in ("models", "training", "compile")]
+        count = pytest_of(build, [*files], {"WEFT_DEVICE": "CPU"})
+    if not missing and importlib.util.find_spec("expecttest") is None:
+        missing = "expecttest, which PyTorch's samples need, is not installed"
+    if missing:
+        say(f"  {missing}")
+        return count.plus(Count(skipped=1))
+    for dtype, one_in, samples in TORCH_OPERATORS:
+        command = [sys.executable, str(ROOT / "tests/torch/opinfo.py"), f"--dtype={dtype}", f"--one-in={one_in}",
+                   f"--seed={TORCH_SEED}", f"--most-samples={samples}"]
+        done = subprocess.run(command, env={**os.environ, **python_environment(build)}, cwd=ROOT, text=True,
+                              stdout=subprocess.PIPE)
+        say(done.stdout.rstrip())
+        numbers = re.search(r"(\d+) passed, (\d+) failed, (\d+) skipped\s*$", done.stdout)
+        count = count.plus(Count(*map(int, numbers.groups())) if numbers else Count(failed=1))
+    return count
+
+
 def run_lint(build: pathlib.Path) -> Count:
     if any(importlib.util.find_spec(m) is None for m in ("clang_format", "clang_tidy", "mypy")):
         say("  the pinned clang-format, clang-tidy and mypy are not installed")
@@ -254,7 +296,8 @@ def fixed_addresses(sanitizer: str | None) -> list[str | pathlib.Path]:
     return ["setarch", "-R"] if sanitizer == "tsan" and bits.exists() and int(bits.read_text()) > 28 else []
 
 
-SUITES = {"gtest": run_gtest, "pytest": run_pytest, "fuzz": run_fuzz, "devices": run_devices, "lint": run_lint}
+SUITES = {"gtest": run_gtest, "pytest": run_pytest, "fuzz": run_fuzz, "devices": run_devices, "torch": run_torch,
+          "lint": run_lint}
 
 
 def main() -> int:

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/dtype.h"
+
 namespace weft {
 
 // Those that were found.
@@ -17,6 +19,9 @@ struct DeviceEntry {
   std::string missing;      // why it is not there; empty: it is
 };
 std::vector<DeviceEntry> device_list();
+
+// What a device has not, and gives a DTypeError for. No name: the default device.
+std::vector<DType> missing_dtypes(std::string_view name = {});
 
 // Where tensors are made when nothing else is said: WEFT_DEVICE, unless set since.
 std::string default_device();

@@ -6,6 +6,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
 
 #include "base/dynamic_library.h"
 #include "core.h"
@@ -28,6 +29,9 @@ void bind_device(nb::module_& m) {
   m.def(
       "add_library_folder", [](std::string folder) { add_library_folder(std::move(folder)); },
       nb::arg("folder"));
+  m.def(
+      "missing_dtypes", [](std::string_view name) { return missing_dtypes(name); },
+      nb::arg("name"));
   m.def("default_device", &default_device);
   m.def("set_default_device", &set_default_device, nb::arg("name"));
   m.def(

@@ -209,10 +209,10 @@ exponential, logarithm, sine or integer division 8. A reduction is one per eleme
 
 // A short list of plain ints, without a detour by arrays.
 std::optional<Tensor> few_ints(nb::handle value, std::string_view device) {
-  constexpr Py_ssize_t kMost = 64;
+  constexpr Py_ssize_t most = 64;
   if (!PyList_Check(value.ptr())) return {};
   const Py_ssize_t count = PyList_GET_SIZE(value.ptr());
-  if (count == 0 || count > kMost) return {};
+  if (count == 0 || count > most) return {};
   std::vector<int32_t> ints;
   ints.reserve(size_t(count));
   for (Py_ssize_t i = 0; i < count; i++) {

@@ -4,6 +4,7 @@ import sys
 from typing import NamedTuple
 
 from weft import _core
+from weft._core import DType
 
 # Where PyPI's packages of NVIDIA put NVRTC.
 for _folder in sys.path:
@@ -49,6 +50,10 @@ class _Device:
     def names(self) -> list[str]:
         """Those that are there."""
         return [entry.name for entry in self.all() if not entry.missing]
+
+    def missing_dtypes(self, name: str = "") -> list[DType]:
+        """Those that a device (the default one, unless named) has not: tensors of them are a DTypeError there."""
+        return _core.missing_dtypes(name)
 
     def synchronize(self, name: str = "") -> None:
         """Return when all that was started on a device (the default one, unless named) has been done."""

@@ -19,6 +19,7 @@ from weft import dtypes
 from weft._array_api_order import (
     UniqueAll, UniqueCounts, UniqueInverse, searchsorted, unique_all, unique_counts, unique_inverse, unique_values)
 from weft._core import DType, Tensor, from_dlpack
+from weft._device import Device as _devices
 
 bool = dtypes.bool
 int8, int16, int32, int64 = dtypes.signed_ints
@@ -520,9 +521,10 @@ class _Info:
         return {"real floating": float32, "integral": int32, "indexing": int32}
 
     def dtypes(self, *, device: Device = None, kind: Any = None) -> dict[str, DType]:
-        """By name, those of a kind or all."""
+        """By name, those of a kind or all, that the device has."""
         names = (bool, *dtypes.ints, float32, float64)
-        return {t.name: t for t in names if kind is None or isdtype(t, kind)}
+        missing = _devices.missing_dtypes(device or "")
+        return {t.name: t for t in names if t not in missing and (kind is None or isdtype(t, kind))}
 
 
 def __array_namespace_info__() -> _Info:

@@ -5,7 +5,10 @@
 #include <atomic>
 #include <cstddef>
 
+#include <fmt/format.h>
 #include <pthread.h>
+
+#include "base/error.h"
 
 namespace weft {
 namespace {
@@ -38,7 +41,10 @@ void resume() {
 
 void at_fork(ForkOrder order, void (*before)(), void (*after)()) {
   static const int kRegistered [[maybe_unused]] = pthread_atfork(&prepare, &resume, &resume);
-  handlers[size_t(order)].after = after;
+  void (*none)() = nullptr;
+  if (!handlers[size_t(order)].after.compare_exchange_strong(none, after)) {
+    throw InternalError(fmt::format("[at_fork] place {} is taken", int(order)));
+  }
   handlers[size_t(order)].before = before;
 }
 

@@ -2,6 +2,7 @@
 #include "codegen/across_threads.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -34,11 +35,16 @@ Flat flat_place(Arena& arena, std::span<const UOp> ranges) {
   return out;
 }
 
-// The least divisor of n whose square is at least n.
-int64_t row_length(int64_t n) {
+// The least divisor of n whose square is at least n, or `most`, a divisor, where it is less.
+int64_t row_length(int64_t n, int64_t most) {
   int64_t length = 1;
   while (length * length < n || n % length != 0) length++;
-  return length;
+  return std::min(length, most);
+}
+
+// Ranges that become places, some of which have copies of what stands in them.
+bool may_be_copied(AxisType axis) {
+  return axis == AxisType::kUnroll || axis == AxisType::kGroupReduce || axis == AxisType::kGlobal;
 }
 
 class AcrossThreads {
@@ -49,6 +55,7 @@ class AcrossThreads {
     for (UOp r : ranges_of(partial)) {
       const bool has_own = r.axis() == AxisType::kLocal || r.axis() == AxisType::kLane;
       if (has_own && std::ranges::find(threads, r) == threads.end()) others.push_back(r);
+      if (may_be_copied(r.axis())) copied_.push_back(r);
     }
     others_ = flat_place(arena_, others);
     parts_ = flat_place(arena_, threads);
@@ -57,8 +64,9 @@ class AcrossThreads {
   UOp run(UOp partial, std::span<const UOp> threads) {
     const UOp all = left_by(partial, parts_, threads);
     if (parts_.size <= kMostAtOnce) return combined(all, parts_.size, 0, 1, parts_.size);
-    const int64_t length = row_length(parts_.size);
-    if (length == parts_.size) return combined(all, parts_.size, 0, 1, parts_.size);
+    // The threads of a row are some of those along the innermost range: a group has no others.
+    const int64_t length = row_length(parts_.size, threads.back().src(0).const_int());
+    if (length == parts_.size || length == 1) return combined(all, parts_.size, 0, 1, parts_.size);
     const UOp row = arena_.make(Op::RANGE, dtypes::index, {index_const(arena_, length)},
                                 Arg::range(arena_.fresh_id(), AxisType::kLocal));
     const UOp some = combined(all, parts_.size, row, length, parts_.size / length);
@@ -66,16 +74,19 @@ class AcrossThreads {
   }
 
  private:
-  // Local memory once every thread has left its part.
+  // Local memory once every thread has left its part. It stands in the ranges of which copies will
+  // be made: each copy gets memory of its own.
   UOp left_by(UOp part, const Flat& place, std::span<const UOp> threads) {
     const UOp memory = define_local(arena_, type_, others_.size * place.size, arena_.fresh_id());
     const UOp at = others_.at * place.size + place.at;
-    return after(memory, end(index(memory, at).assign(part), threads));
+    const UOp opened = copied_.empty() ? memory : after(memory, copied_);
+    return after(memory, end(index(opened, at).assign(part), threads));
   }
 
   // Parts first, first + step, ... of the thread's own `row_size` ones.
   UOp combined(UOp memory, int64_t row_size, UOp first, int64_t step, int64_t count) {
     std::vector<UOp> parts;
+    parts.reserve(size_t(count));
     for (int64_t i = 0; i < count; i++) {
       parts.push_back(load(index(memory, others_.at * row_size + first + i * step)));
     }
@@ -89,6 +100,7 @@ class AcrossThreads {
   Op op_;
   DType type_;
   Flat others_, parts_;
+  std::vector<UOp> copied_;
 };
 
 }  // namespace

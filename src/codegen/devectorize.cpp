@@ -10,6 +10,7 @@
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "codegen/replace_ranges.h"
@@ -125,10 +126,13 @@ class Devectorizer {
   Lanes by_lane(UOp n, std::span<const UOp> srcs) {
     const size_t count = n.dtype().lanes;
     std::vector<Lanes> operands;
+    operands.reserve(n.src_count());
     for (size_t i = 0; i < n.src_count(); i++) operands.push_back(lanes_of(n, i, srcs, count));
     Lanes out;
+    out.reserve(count);
     for (size_t l = 0; l < count; l++) {
       std::vector<UOp> of_lane;
+      of_lane.reserve(operands.size());
       for (const Lanes& o : operands) of_lane.push_back(o[l]);
       out.push_back(arena_.with_srcs(n, of_lane, n.dtype().element()));
     }

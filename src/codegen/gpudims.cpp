@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -78,17 +77,7 @@ class ThreadDimensions {
       int64_t& size = sizes_[dimensions_[r]];
       size = std::max(size, ranges_[r].src(0).const_int());
     }
-    int64_t threads = 1;
-    for (size_t d = 0; d < kDimensions; d++) {
-      threads *= sizes_[d];
-      if (sizes_[d] > groups.most_threads[d]) threads = int64_t(groups.threads) + 1;
-    }
-    if (threads > int64_t(groups.threads)) {
-      throw CompileError(
-          fmt::format("[gpudims] a group of {} x {} x {} threads is more than the {} "
-                      "that the target has",
-                      sizes_[0], sizes_[1], sizes_[2], groups.threads));
-    }
+    check_sizes(groups);
   }
 
   // What stands for the range in a thread; one past the end of a shorter range stays at its last
@@ -102,6 +91,7 @@ class ThreadDimensions {
 
   std::vector<std::pair<UOp, UOp>> places() const {
     std::vector<std::pair<UOp, UOp>> out;
+    out.reserve(ranges_.size());
     for (UOp r : ranges_) out.emplace_back(r, place(r));
     return out;
   }
@@ -122,6 +112,25 @@ class ThreadDimensions {
   }
 
  private:
+  void check_sizes(const Workgroups& groups) const {
+    int64_t threads = 1;
+    for (size_t d = 0; d < kDimensions; d++) {
+      if (sizes_[d] > groups.most_threads[d]) {
+        throw CompileError(
+            fmt::format("[gpudims] a group of {} x {} x {} threads has more than the {} "
+                        "that the target has in dimension {}",
+                        sizes_[0], sizes_[1], sizes_[2], groups.most_threads[d], d));
+      }
+      threads *= sizes_[d];
+    }
+    if (threads > int64_t(groups.threads)) {
+      throw CompileError(
+          fmt::format("[gpudims] a group of {} x {} x {} threads is more than the {} "
+                      "that the target has",
+                      sizes_[0], sizes_[1], sizes_[2], groups.threads));
+    }
+  }
+
   // n stands in local ranges, or closes them: those that it closes are the inner ones, the last
   // listed innermost.
   void note_nesting(UOp n) {
@@ -294,8 +303,31 @@ UOp without_local_ends(UOp sink) {
   });
 }
 
-UOp in_groups(UOp effect, const Groups::Body& body) {
-  UOp made = replace_ranges(effect.is(Op::END) ? effect.src(0) : effect, body.places);
+UOp inside_of(UOp effect) { return effect.is(Op::END) ? effect.src(0) : effect; }
+
+// What stands in the ENDs of the sink, at its places. Those at the same places share registers and
+// local memory; others have their own, even in ranges that both have.
+std::vector<UOp> at_places(UOp sink, std::span<const Groups::Body> bodies) {
+  std::vector<UOp> out(bodies.size());
+  Registers registers = Registers::kSame;
+  for (size_t i = 0; i < bodies.size(); i++) {
+    if (out[i]) continue;
+    std::vector<UOp> alike;
+    for (size_t k = i; k < bodies.size(); k++) {
+      if (bodies[k].places == bodies[i].places) alike.push_back(inside_of(sink.src(k)));
+    }
+    const UOp all = sink.arena().make(Op::SINK, dtypes::void_, alike);
+    const UOp made = replace_ranges(all, bodies[i].places, registers);
+    size_t next = 0;
+    for (size_t k = i; k < bodies.size(); k++) {
+      if (bodies[k].places == bodies[i].places) out[k] = made.src(next++);
+    }
+    registers = Registers::kOwn;
+  }
+  return out;
+}
+
+UOp in_groups(UOp effect, UOp made, const Groups::Body& body) {
   if (body.gate) {
     made = with_gates(made, [&](UOp store) {
       return place_of(store.src(0)).base.is(Op::DEFINE_LOCAL) ? UOp() : body.gate;
@@ -319,9 +351,12 @@ UOp gpudims(UOp sink, const Target& target) {
   const ThreadDimensions threads(sink, target.groups);
   sink = with_gates(sink, [&](UOp store) { return threads.gate(ranges_of(store)); });
   Groups groups(sink, target.groups);
-  std::vector<UOp> effects;
-  for (size_t i = 0; i < sink.src_count(); i++) {
-    effects.push_back(in_groups(sink.src(i), groups.body(i)));
+  std::vector<Groups::Body> bodies;
+  bodies.reserve(sink.src_count());
+  for (size_t i = 0; i < sink.src_count(); i++) bodies.push_back(groups.body(i));
+  std::vector<UOp> effects = at_places(sink, bodies);
+  for (size_t i = 0; i < effects.size(); i++) {
+    effects[i] = in_groups(sink.src(i), effects[i], bodies[i]);
   }
   sink = sink.arena().with_srcs(sink, effects);
   const std::vector<std::pair<UOp, UOp>> places = threads.places();

@@ -32,6 +32,12 @@ void open_ranges(UOp after, std::vector<UOp>& srcs) {
   srcs = std::move(waits);
 }
 
+// AFTER(local memory, RANGEs) alone: memory that each iteration of them has for itself.
+bool opens_memory(UOp n) {
+  return n.is(Op::AFTER) && n.src(0).is(Op::DEFINE_LOCAL) &&
+         std::ranges::all_of(n.srcs().subspan(1), [](UOp s) { return s.is(Op::RANGE); });
+}
+
 }  // namespace
 
 UOp replace_ranges(UOp root, std::span<const std::pair<UOp, UOp>> replacements,
@@ -42,17 +48,23 @@ UOp replace_ranges(UOp root, std::span<const std::pair<UOp, UOp>> replacements,
                                 [&](const auto& r) { return is_in_scope(r.first, n); });
   };
   std::unordered_map<UOp, UOp> own;
-  const auto own_register = [&](UOp reg) {
-    UOp& copy = own[reg];
-    if (!copy) copy = arena.make(Op::DEFINE_REG, reg.dtype(), {}, Arg::integer(arena.fresh_id()));
+  const auto of_its_own = [&](UOp definition) {
+    UOp& copy = own[definition];
+    if (!copy) {
+      copy = arena.make(definition.op(), definition.dtype(), definition.srcs(),
+                        Arg::integer(arena.fresh_id()));
+    }
     return copy;
   };
   return rebuild_part(root, is_kept, [&](UOp n, std::vector<UOp>& srcs) {
     for (const auto& [from, to] : replacements) {
       if (n == from) return to;
     }
-    if (registers == Registers::kOwn && n.src_count() > 0 && n.src(0).is(Op::DEFINE_REG)) {
-      srcs[0] = own_register(n.src(0));
+    if (registers == Registers::kOwn && n.src_count() > 0) {
+      const UOp first = n.src(0);
+      if (first.is(Op::DEFINE_REG) || opens_memory(n) || own.contains(first)) {
+        srcs[0] = of_its_own(first);
+      }
     }
     if (n.is(Op::AFTER)) open_ranges(n, srcs);
     const bool waits_for_nothing = n.is(Op::AFTER) && srcs.size() == 1;

@@ -9,7 +9,7 @@
 namespace weft {
 
 // Whether a copy of what is replaced may use the same registers. The copies of an unrolled loop may
-// not: each gets registers of its own.
+// not: each gets registers of its own, and local memory where it is AFTER(DEFINE_LOCAL, RANGEs).
 enum class Registers : uint8_t { kSame, kOwn };
 
 // root with every RANGE that is open in it replaced; what closes a RANGE hides it. Only nodes in

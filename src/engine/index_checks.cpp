@@ -58,7 +58,8 @@ const std::string* failure_of(const Buffer& check, IndexedAxis of) {
   std::array<std::byte, sizeof(int64_t)> bytes{};
   check.copy_out(bytes);
   const auto index = std::bit_cast<int64_t>(bytes);
-  if (index == kNoIndex) return nullptr;
+  // One within the axis is none: a device that runs nothing leaves 0 there.
+  if (index == kNoIndex || (index >= -of.size && index < of.size)) return nullptr;
   static auto* const kTexts = new std::set<std::string>;
   static std::mutex mutex;
   const std::lock_guard lock(mutex);

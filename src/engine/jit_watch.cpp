@@ -12,7 +12,6 @@
 #include "engine/jit_recipe.h"
 #include "engine/realize.h"
 #include "runtime/buffer.h"
-#include "runtime/device.h"
 #include "value/storage.h"
 #include "value/storage_watch.h"
 #include "value/value.h"

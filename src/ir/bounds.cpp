@@ -113,21 +113,35 @@ Interval shift(Op op, Interval a, Interval b, int width) {
     return {};
   }
   if (b.lo < 0 || b.lo >= width) return {0, 0};
-  if (b.lo >= 63) return {};
+  if (b.lo >= 63) {  // the sign, or the first bit of a uint64
+    if (op == Op::SHL) return {};
+    return {a.lo < 0 ? -1 : 0, a.hi < 0 ? -1 : a.hi == kHigh && a.lo >= 0 ? 1 : 0};
+  }
   const int64_t power = int64_t(1) << b.lo;
   return op == Op::SHL ? multiply(a, {power, power}) : divide(a, {power, power}, Rounding::kFloor);
 }
 
-// The values of AND, OR and XOR where both operands are never negative.
+// x ^ mask, where mask is 0 or -1: x or ~x.
+Interval flip(Interval x, Interval mask) {
+  const Interval flipped = add(negate(x), {-1, -1});
+  return mask.hi < 0 ? flipped : mask.lo == 0 ? x : unite(x, flipped);
+}
+
+// The values of AND, OR and XOR: they have no more bits than both operands, of which a signed one
+// has its sign in all others.
 Interval bitwise(Op op, Interval a, Interval b) {
-  if (op == Op::AND) {
-    if (a.lo < 0 && b.lo < 0) return {};
+  const bool is_negative = a.lo < 0 || b.lo < 0;
+  if (op == Op::XOR && a.within({-1, 0})) return flip(b, a);
+  if (op == Op::XOR && b.within({-1, 0})) return flip(a, b);
+  if (op == Op::AND && !(a.lo < 0 && b.lo < 0)) {
     return {0, std::min(a.lo >= 0 ? a.hi : kHigh, b.lo >= 0 ? b.hi : kHigh)};
   }
-  if (a.lo < 0 || b.lo < 0) return {};
-  uint64_t ones = uint64_t(std::max(a.hi, b.hi));
+  uint64_t ones = 0;
+  for (const int64_t end : {a.lo, a.hi, b.lo, b.hi}) ones |= uint64_t(end < 0 ? ~end : end);
   for (int s = 1; s < 64; s *= 2) ones |= ones >> s;
-  return {op == Op::OR ? std::max(a.lo, b.lo) : 0, int64_t(ones)};
+  const auto most = int64_t(ones);
+  if (is_negative) return {-most - 1, most};
+  return {op == Op::OR ? std::max(a.lo, b.lo) : 0, most};
 }
 
 Interval compare(Op op, Interval a, Interval b) {

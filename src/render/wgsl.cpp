@@ -5,7 +5,6 @@
 // The entry point is `main`.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cctype>
 #include <cmath>
 #include <cstddef>

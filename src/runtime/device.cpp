@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
+#include "rewrite/pattern.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cuda/cuda_device.h"
 #include "runtime/debug.h"
@@ -122,6 +123,15 @@ std::vector<DeviceEntry> device_list() {
     if (devices.empty()) list.push_back({std::string(family.name), {}, family.missing()});
   }
   return list;
+}
+
+std::vector<DType> missing_dtypes(std::string_view name) {
+  const DTypeSet missing = find_device(name).missing_dtypes();
+  std::vector<DType> types;
+  for (int s = 0; s < kScalarCount; s++) {
+    if ((missing & set_of(Scalar(s))) != 0) types.push_back({Scalar(s)});
+  }
+  return types;
 }
 
 Device& find_device(std::string_view name) {

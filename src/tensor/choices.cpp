@@ -13,6 +13,7 @@
 #include "tensor/generator.h"
 #include "tensor/operand.h"
 #include "tensor/promote.h"
+#include "tensor/random_bits.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -24,29 +25,21 @@ Tensor Tensor::randperm(int64_t n, DType dtype, std::string_view device) {
   return draw_blocks(find_device(device), {n}).argsort().cast(dtype);
 }
 
-namespace {
-
 // Weights add up to the ends of intervals; a number below their sum is in one of them.
-Tensor with_replacement(const Tensor& weights, int64_t count) {
+Tensor chosen_with_replacement(const Tensor& weights, const Tensor& units) {
   const Tensor ends = weights.cumsum(-1).unsqueeze(-2);  // (..., 1, n)
   const Tensor sum = ends.at({Ellipsis{}, Slice{.start = -1}});
-  Sizes shape(weights.shape());
-  shape.back() = count;
-  const Tensor unit = Tensor::rand(shape, weights.dtype(), weights.device()).unsqueeze(-1);
   // An end that rounding has made the sum is not reached; an interval of weight 0 never is.
-  const Tensor point = (unit * sum).binary(Op::CMPLT, ends).unary(Op::NOT);
+  const Tensor point = (units.unsqueeze(-1) * sum).binary(Op::CMPLT, ends).unary(Op::NOT);
   const Tensor is_before = point.binary(Op::AND, ends.binary(Op::CMPLT, sum));
   return is_before.cast(dtypes::int32).sum(std::vector<int64_t>{-1});
 }
 
 // The largest of weight / exponential: the first to happen of events with these rates.
-Tensor without_replacement(const Tensor& weights, int64_t count) {
-  const Tensor unit = Tensor::rand(weights.shape(), weights.dtype(), weights.device());
-  const Tensor waiting = (1.0 - unit).unary(Op::LOG).neg().binary(Op::MAX, 1e-30);
-  return (weights / waiting).topk(count, -1).second;
+Tensor chosen_without_replacement(const Tensor& weights, const Tensor& units, int64_t count) {
+  const Tensor waiting = (1.0 - units).unary(Op::LOG).neg().binary(Op::MAX, 1e-30);
+  return (weights / waiting).topk(count, -1).second.cast(dtypes::int32);
 }
-
-}  // namespace
 
 Tensor Tensor::multinomial(int64_t num_samples, bool replacement) const {
   if (ndim() < 1 || ndim() > 2 || shape().back() == 0) {
@@ -58,9 +51,12 @@ Tensor Tensor::multinomial(int64_t num_samples, bool replacement) const {
                                  shape().back(), replacement ? "" : " without replacement"));
   }
   const Tensor weights = dtype() == dtypes::float64 ? *this : cast(dtypes::float32);
+  Sizes shape(weights.shape());
   const bool repeats = replacement || num_samples == 1;
-  return repeats ? with_replacement(weights, num_samples)
-                 : without_replacement(weights, num_samples).cast(dtypes::int32);
+  if (repeats) shape.back() = num_samples;
+  const Tensor units = rand(shape, weights.dtype(), weights.device());
+  return repeats ? chosen_with_replacement(weights, units)
+                 : chosen_without_replacement(weights, units, num_samples);
 }
 
 }  // namespace weft

@@ -52,13 +52,14 @@ bool is_at_hand(const Tensor& x) {
 
 // The integers, all of which are in range.
 std::vector<uint64_t> checked_values(std::string_view what, const Tensor& index, int64_t axis,
-                                     int64_t size) {
+                                     int64_t size, Negative negative = Negative::kFromEnd) {
   const bool is_unsigned = !index.dtype().is_signed();
   const DType type = index.dtype();
   std::vector<uint64_t> all = bits_of_bytes(type, index.bytes());
   for (const uint64_t bits : all) {
     const auto i = int64_t(bits);
-    const bool is_below = is_unsigned ? i < 0 : i < -size;  // unsigned ones past 63 bits wrapped
+    // Unsigned ones past 63 bits wrapped.
+    const bool is_below = is_unsigned || negative == Negative::kOutOfRange ? i < 0 : i < -size;
     if (!is_below && i < size) continue;
     const std::string text = is_unsigned ? fmt::format("{}", uint64_t(i)) : fmt::format("{}", i);
     throw IndexError(
@@ -98,7 +99,8 @@ Ref<Value> guarded(Ref<Value> index, const Ref<Value>& given, const Ref<Value>& 
 
 }  // namespace
 
-Places places_of(std::string_view what, const Tensor& index, int64_t axis, int64_t size) {
+Places places_of(std::string_view what, const Tensor& index, int64_t axis, int64_t size,
+                 Negative negative) {
   const DType from = index.dtype();
   if (!from.is_int()) {
     throw DTypeError(fmt::format("[{}] an index has dtype {}; allowed are integers and bool", what,
@@ -109,10 +111,11 @@ Places places_of(std::string_view what, const Tensor& index, int64_t axis, int64
         fmt::format("[{}] axis {} has size 0: no index is within its bounds", what, axis));
   }
   const bool is_checked = is_at_hand(index);
-  if (is_checked) checked_values(what, index, axis, size);
+  if (is_checked) checked_values(what, index, axis, size, negative);
   const Ref<Value> given = read(index);
+  const bool counts_back = negative == Negative::kFromEnd && from.is_signed();
   const auto is_within = [&](Interval all) {
-    return all.lo >= -size && all.hi < size && all.hi != Interval::kHigh;
+    return all.lo >= (counts_back ? -size : 0) && all.hi < size && all.hi != Interval::kHigh;
   };
   const bool is_sure = is_checked || index.numel() == 0 || is_within(bounds_of(from)) ||
                        is_within(element_bounds(*given));
@@ -121,7 +124,7 @@ Places places_of(std::string_view what, const Tensor& index, int64_t axis, int64
   Device& device = device_of(index);
   Ref<Value> i = cast_value(given, type);
   const Ref<Value> zero = number(device, type, 0), end = number(device, type, size);
-  if (from.is_signed()) {
+  if (counts_back) {
     i = apply(Op::WHERE, type, index.shape(), both(Op::CMPLT, i, zero), both(Op::ADD, i, end), i);
   }
   if (is_sure) return {std::move(i)};

@@ -21,10 +21,14 @@ struct Places {
   Ref<Value> valid{};  // bools, where some may be out of range; none: surely all are in it
 };
 
-// The integers of `index` as places on an axis of this size; negative ones count from the end.
-// Throws DTypeError where they are none, and IndexError where they are in memory and one is out of
-// range. Where they are not computed yet, what is computed from an index out of range fails.
-Places places_of(std::string_view what, const Tensor& index, int64_t axis, int64_t size);
+// What a negative index is.
+enum class Negative : uint8_t { kFromEnd, kOutOfRange };
+
+// The integers of `index` as places on an axis of this size. Throws DTypeError where they are none,
+// and IndexError where they are in memory and one is out of range. Where they are not computed yet,
+// what is computed from an index out of range fails.
+Places places_of(std::string_view what, const Tensor& index, int64_t axis, int64_t size,
+                 Negative negative = Negative::kFromEnd);
 // The same places as numbers, where they are in memory that can be looked at. None where not.
 std::optional<std::vector<int64_t>> places_at_hand(std::string_view what, const Tensor& index,
                                                    int64_t axis, int64_t size);
@@ -45,6 +49,11 @@ struct Chosen {
   // A value that broadcasts to shape(), in any dtype; combined with what is there by an op.
   void write(std::string_view what, Ref<Value> value, std::optional<Op> op = {}) const;
 };
+
+// target[..., index, ...] along one axis, on the others the places of the index itself, which has
+// as many axes: what gather reads and scatter writes (scatter.cpp).
+Chosen chosen_along(std::string_view what, const Tensor& target, size_t axis, const Tensor& index,
+                    Negative negative = Negative::kFromEnd);
 
 // a[index] with tensors among the indices (choose.cpp).
 bool has_tensors(Indices index);

@@ -16,6 +16,7 @@
 #include "tensor/generator.h"
 #include "tensor/positions.h"
 #include "tensor/promote.h"
+#include "tensor/random_bits.h"
 #include "value/training.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -63,6 +64,35 @@ Tensor scaled(const Tensor& blocks, uint64_t count) {
   return x.mul(p).add(high(middle)).add(carry);
 }
 
+}  // namespace
+
+Tensor units_of(const Tensor& blocks, DType dtype) {
+  return fractions(blocks, significand_bits(dtype), dtype);
+}
+
+Sizes normal_blocks(Ints shape, DType dtype) {
+  Sizes blocks(shape);
+  if (dtype == dtypes::float64) blocks.insert(0, 2);
+  return blocks;
+}
+
+Tensor normals_of(const Tensor& blocks, DType dtype) {
+  if (dtype == dtypes::float64) {
+    const Tensor u = fractions(blocks.at({0}), 53, dtype).add(0x1p-53);
+    return box_muller(u, fractions(blocks.at({1}), 53, dtype));
+  }
+  const Tensor u = blocks.binary(Op::SHR, int64_t(32)).cast(dtypes::uint32).cast(dtypes::float32);
+  const Tensor v = fractions(blocks.binary(Op::SHL, int64_t(32)), 24, dtypes::float32);
+  return box_muller(u.add(1.0).mul(0x1p-32), v).cast(dtype);
+}
+
+Tensor integers_of(const Tensor& blocks, int64_t low, uint64_t count) {
+  const Tensor steps = count == 0 ? blocks : scaled(blocks, count);
+  return steps.cast(dtypes::int64).add(low);
+}
+
+namespace {
+
 double product_from(Ints shape, size_t first) {
   double product = 1;
   for (size_t i = first; i < shape.size(); i++) product *= double(shape[i]);
@@ -78,23 +108,12 @@ double first_size(const char* what, Ints shape) {
 
 Tensor Tensor::rand(Ints shape, DType dtype, std::string_view device) {
   check_float("rand", dtype);
-  return fractions(draw_blocks(find_device(device), shape), significand_bits(dtype), dtype);
+  return units_of(draw_blocks(find_device(device), shape), dtype);
 }
 
-Tensor Tensor::randn(Ints shape, DType dtype, std::string_view device_name) {
+Tensor Tensor::randn(Ints shape, DType dtype, std::string_view device) {
   check_float("randn", dtype);
-  Device& device = find_device(device_name);
-  if (dtype == dtypes::float64) {
-    Sizes both(shape);
-    both.insert(0, 2);
-    const Tensor blocks = draw_blocks(device, both);
-    const Tensor u = fractions(blocks.at({0}), 53, dtype).add(0x1p-53);
-    return box_muller(u, fractions(blocks.at({1}), 53, dtype));
-  }
-  const Tensor blocks = draw_blocks(device, shape);
-  const Tensor u = blocks.binary(Op::SHR, int64_t(32)).cast(dtypes::uint32).cast(dtypes::float32);
-  const Tensor v = fractions(blocks.binary(Op::SHL, int64_t(32)), 24, dtypes::float32);
-  return box_muller(u.add(1.0).mul(0x1p-32), v).cast(dtype);
+  return normals_of(draw_blocks(find_device(device), normal_blocks(shape, dtype)), dtype);
 }
 
 Tensor Tensor::randint(Ints shape, int64_t low, int64_t high, DType dtype,
@@ -109,8 +128,7 @@ Tensor Tensor::randint(Ints shape, int64_t low, int64_t high, DType dtype,
   check_fits("randint", dtype, low);
   check_fits("randint", dtype, high - 1);
   const Tensor blocks = draw_blocks(find_device(device), shape);
-  const Tensor steps = scaled(blocks, uint64_t(high) - uint64_t(low));
-  return steps.cast(dtypes::int64).add(low).cast(dtype);
+  return integers_of(blocks, low, uint64_t(high) - uint64_t(low)).cast(dtype);
 }
 
 Tensor Tensor::uniform(Ints shape, double low, double high, DType dtype, std::string_view device) {

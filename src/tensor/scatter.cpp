@@ -41,21 +41,6 @@ void check_fits(std::string_view what, Ints index, Ints other, std::string_view 
                                text_of_shape(index), name, text_of_shape(other)));
 }
 
-// target[..., index, ...] along one axis; on the others the places of the index itself.
-Chosen along(std::string_view what, const Tensor& target, size_t axis, const Tensor& index) {
-  const size_t rank = target.view().rank();
-  check_same_device(what, target, index);
-  check_fits(what, index.shape(), target.shape(), "the tensor", axis);
-  std::vector<Places> places;
-  places.reserve(rank);
-  for (size_t i = 0; i < rank; i++) {
-    places.push_back(i == axis ? places_of(what, index, int64_t(i), target.shape()[i])
-                               : counted_places(device_of(target), index.shape()[i], i, rank));
-  }
-  Ref<Value> merged = merged_places(places, target.shape(), index.shape());
-  return {target, 0, int64_t(rank), std::move(merged)};
-}
-
 // The part of src that an index stands for.
 Tensor part_for(std::string_view what, const Tensor& src, const Tensor& index) {
   check_fits(what, index.shape(), src.shape(), "src");
@@ -82,10 +67,25 @@ Tensor own_copy(const Tensor& x) { return x.clone(); }
 
 }  // namespace
 
+Chosen chosen_along(std::string_view what, const Tensor& target, size_t axis, const Tensor& index,
+                    Negative negative) {
+  const size_t rank = target.view().rank();
+  check_same_device(what, target, index);
+  check_fits(what, index.shape(), target.shape(), "the tensor", axis);
+  std::vector<Places> places;
+  places.reserve(rank);
+  for (size_t i = 0; i < rank; i++) {
+    places.push_back(i == axis ? places_of(what, index, int64_t(i), target.shape()[i], negative)
+                               : counted_places(device_of(target), index.shape()[i], i, rank));
+  }
+  Ref<Value> merged = merged_places(places, target.shape(), index.shape());
+  return {target, 0, int64_t(rank), std::move(merged)};
+}
+
 Tensor Tensor::gather(int64_t dim, const Tensor& index) const {
   const Tensor x = with_axis(*this), i = with_axis(index);
   const size_t axis = axis_of("gather", dim, x.view().rank());
-  return along("gather", x, axis, i).read().reshape(index.shape());
+  return chosen_along("gather", x, axis, i).read().reshape(index.shape());
 }
 
 Tensor Tensor::scatter(int64_t dim, const Tensor& index, const Tensor& src,
@@ -97,7 +97,7 @@ Tensor Tensor::scatter(int64_t dim, const Tensor& index, const Tensor& src,
   check_same_dtype("scatter", *this, src);
   if (reduce) check_reduction("scatter", *this, *reduce);
   const Tensor part = part_for("scatter", with_axis(src), i);
-  along("scatter", x, axis, i).write("scatter", read(part), reduce);
+  chosen_along("scatter", x, axis, i).write("scatter", read(part), reduce);
   return out;
 }
 
@@ -108,7 +108,7 @@ Tensor Tensor::scatter(int64_t dim, const Tensor& index, Number src,
   const size_t axis = axis_of("scatter", dim, x.view().rank());
   if (reduce) check_reduction("scatter", *this, *reduce);
   Ref<Value> value = constant_value("scatter", device_of(x), dtype(), src);
-  along("scatter", x, axis, i).write("scatter", std::move(value), reduce);
+  chosen_along("scatter", x, axis, i).write("scatter", std::move(value), reduce);
   return out;
 }
 
@@ -146,7 +146,7 @@ Tensor Tensor::scatter_reduce(int64_t dim, const Tensor& index, const Tensor& sr
   check_same_dtype(what, *this, src);
   check_reduction(what, *this, how->op);
   const Tensor part = part_for(what, with_axis(src), i);
-  const Chosen places = along(what, x, axis, i);
+  const Chosen places = chosen_along(what, x, axis, i);
   if (!include_self) {
     places.write(what, constant_bits_of(device_of(x), dtype(), *identity_bits(how->op, dtype())));
   }

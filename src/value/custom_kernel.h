@@ -23,7 +23,7 @@ struct CustomKernel {
     int64_t count;
   };
 
-  Graph ast;  // a legal kernel: DEFINE_GLOBALs are the outputs, then the inputs
+  Graph ast;      // a legal kernel: DEFINE_GLOBALs are the outputs, then the inputs
   Hash128 key{};  // of the ast
   std::string name;
   std::vector<Output> outputs;

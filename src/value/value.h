@@ -63,8 +63,8 @@ class Value {
   //                  of its results it is
   // All else has none: RESHAPE and EXPAND go to `shape`, IOTA counts to it, BUFFER is memory that
   // nobody wrote. A Value without elements becomes a BUFFER, whatever it was to be but a leaf or a
-  // result of a LinkedStep; its sources are those of its gradient alone. Throws DTypeError where the
-  // device has no such dtype.
+  // result of a LinkedStep; its sources are those of its gradient alone. Throws DTypeError where
+  // the device has no such dtype.
   static Ref<Value> make(Op op, DType dtype, Device& device, Ints shape, Ints numbers = {},
                          Ref<Value> a = {}, Ref<Value> b = {}, Ref<Value> c = {});
   // `value`, computed from `other` as well, of which no element counts: a gradient by it is 0.

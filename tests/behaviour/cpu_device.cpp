@@ -22,6 +22,7 @@
 #include "runtime/cpu/compile_c.h"
 #include "runtime/cpu/llvm_library.h"
 #include "runtime/kernel_cache.h"
+#include "runtime/opencl/opencl_device.h"
 #include "schedule/schedule_cache.h"
 #include "tests/unit/tensor_helpers.h"
 #include "weft/dtype.h"
@@ -150,8 +151,10 @@ TEST_P(CpuDevice, runs_in_a_child_after_running_here) {
   EXPECT_EQ(scaled(10), expected(10));
 }
 
-// Forks at any moment of what other threads do.
+// Forks at any moment of what other threads do, where other devices wait for forks, too.
 TEST_P(CpuDevice, runs_in_children_of_a_busy_process) {
+  EXPECT_EQ(scaled(20), expected(20));
+  opencl_devices();
   std::atomic<bool> is_over = false;
   std::thread busy([&] {
     for (int i = 0; !is_over; i++) EXPECT_EQ(scaled(20 + i % 5), expected(20 + i % 5));

@@ -2,6 +2,7 @@
 // recording sees of a run.
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,7 +15,6 @@
 #include "ir/build.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
-#include "ir/walk.h"
 #include "tensor/custom_kernel.h"
 #include "tensor/recording.h"
 #include "tests/unit/tensor_helpers.h"
@@ -136,7 +136,8 @@ TEST(CustomKernels, AreCaptured) {
     state.set({0}, doubled(inputs[0]).at({1}));
     return std::vector<Tensor>{doubled(state + inputs[0])};
   });
-  for (float k = 0; k < 5; k++) {
+  for (int i = 0; i < 5; i++) {
+    const auto k = float(i);
     const Tensor inputs[] = {floats({k, 1})};
     EXPECT_EQ(step(inputs)[0].data<float>(), (Floats{2 * (2 + k), 2}));
   }

@@ -2,6 +2,7 @@
 // kernels that do not compile, forks. Where there is none, what is said of it.
 #include "runtime/webgpu/webgpu_device.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -116,6 +117,17 @@ TEST_F(WebGpuDevice, LoopsOfOneThreadAreDoneOrRefused) {
   EXPECT_EQ(counted(1, 2'000'003) & 0xffffffff, (uint64_t(2'000'003) * 2'000'002 / 2) & 0xffffffff);
   const std::string text = test::thrown<DeviceError>([&] { counted(1'000'000, 100); });
   EXPECT_TRUE(text.empty() || text.find("iterations") != std::string::npos) << text;
+}
+
+// Fewer places than groups: the loop over them has a size that is a quotient.
+TEST_F(WebGpuDevice, LoopsOverFewPlacesAreFew) {
+  Tensor t = Tensor::full({5000}, 0, dtypes::int32, "WEBGPU");
+  t.realize();
+  t.shrink({{0, 3}}).assign(1);
+  t.shrink({{3, 5000}}).assign(2);
+  const std::vector<int32_t> got = t.data<int32_t>();
+  EXPECT_EQ(std::ranges::count(got, 1), 3);
+  EXPECT_EQ(std::ranges::count(got, 2), 4997);
 }
 
 TEST_F(WebGpuDevice, PowersAndRemaindersNeedNoFloat64) {

@@ -84,7 +84,8 @@ class Batch {
 
   void add_kernel(test::KernelCase kernel, bool is_exact) {
     const auto reductions = is_exact ? fuzz::Reductions::kCut : fuzz::Reductions::kLeft;
-    const OptList opts = fuzz::random_opts(kernel.ast, choices_, reductions, {kCopies, is_llvm_, threads_});
+    const OptList opts =
+        fuzz::random_opts(kernel.ast, choices_, reductions, {kCopies, is_llvm_, threads_});
     const std::string text = fmt::format("{}\n{}", print(kernel.ast), print(opts));
     try {
       batch_.add(kernel.ast, opts);

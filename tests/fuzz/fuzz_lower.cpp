@@ -1,4 +1,5 @@
 // Kernels of random tensor graphs, lowered to programs, give what the graph gives.
+#include <cstdint>
 #include <exception>
 #include <stdexcept>
 #include <string>

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
-from weft import Tensor
+from weft import Device, Tensor
 
 Shape = tuple[int, ...]
 
@@ -115,12 +116,22 @@ def on_torch(array: Any, dtype: str) -> torch.Tensor:
 
 
 def check(op: Op, dtypes: Sequence[str] | None = None, device: str | None = None) -> None:
-    """Every shape in every dtype, and the special values."""
-    for dtype in dtypes or op.dtypes:
+    """Every shape in every dtype that the device has, and the special values."""
+    for dtype in there(op, dtypes or op.dtypes, device):
         for entry in op.shapes:
             compare(op, arrays_of(op, entry, dtype), dtype, device)
         if op.special and (op.special_ints or dtype.startswith(("float", "bfloat"))):
             compare(op, special_arrays(op, dtype), dtype, device)
+
+
+def there(op: Op, dtypes: Sequence[str], device: str | None = None) -> list[str]:
+    """Those that a device has; the test is skipped when it has none."""
+    missing = {t.name for t in Device.missing_dtypes(device or "")}
+    own = {t for t in op.fixed or () if t}
+    left = [t for t in dtypes if t not in missing and not own & missing]
+    if not left:
+        pytest.skip(f"{device or Device.DEFAULT} has no {', '.join(dtypes)}")
+    return left
 
 
 def special_arrays(op: Op, dtype: str) -> list[Any]:
@@ -167,15 +178,14 @@ def numbers_of(tensor: Any) -> Any:
     """The values as an array of float64 or int64."""
     if isinstance(tensor, torch.Tensor):
         tensor = tensor.detach()
-        array = (tensor.double() if tensor.is_floating_point() else tensor).numpy()
-    else:
-        array = (tensor.double() if tensor.is_floating_point() else tensor).numpy()
-    return array if array.dtype == np.float64 else array.astype(np.int64)
+    is_short = str(tensor.dtype).endswith("float16")  # bfloat16, too, which NumPy has not
+    array = (tensor.float() if is_short else tensor).numpy()
+    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
 
 
 def check_layouts(op: Op, dtype: str | None = None) -> None:
     """Arguments that are views: transposed, every second element, repeated."""
-    dtype = dtype or op.dtypes[0]
+    dtype = dtype or there(op, op.dtypes)[0]
     for entry in op.shapes:
         arrays = arrays_of(op, entry, dtype)
         for layout in layouts_of(arrays, dtype):

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import weft
-from weft import Device, Tensor
+from weft import Device, Tensor, array_api, dtypes
 
 
 def test_those_that_need_no_driver_are_there() -> None:
@@ -40,6 +40,23 @@ def test_the_default_can_be_set() -> None:
         assert Device.DEFAULT == "REF"
     finally:
         Device.DEFAULT = before
+
+
+def test_missing_dtypes_are_those_that_raise() -> None:
+    assert Device.missing_dtypes("REF") == Device.missing_dtypes("CPU") == []
+    for name in Device.names():
+        missing = Device.missing_dtypes(name)
+        assert set(missing) <= {dtypes.float64}
+        for dtype in (dtypes.float32, dtypes.float64):
+            if dtype in missing:
+                with pytest.raises(weft.DTypeError, match=f"the device {name} has no {dtype.name}"):
+                    Tensor.ones(2, dtype=dtype, device=name)
+            else:
+                assert Tensor.ones(2, dtype=dtype, device=name).realize().dtype == dtype
+        listed = array_api.__array_namespace_info__().dtypes(device=name)
+        assert not set(missing) & set(listed.values()) and "float32" in listed
+    with pytest.raises(weft.DeviceError):
+        Device.missing_dtypes("NOWHERE")
 
 
 def test_synchronize_waits_for_any_device() -> None:

@@ -67,6 +67,39 @@ TEST(Bounds, OfWhatMayWrapAreTheDtypesOwn) {
   EXPECT_EQ(bounds(constant_bits(a, dtypes::uint64, UINT64_MAX)).hi, Interval::kHigh);
 }
 
+TEST(Bounds, OfBitsHoldWithSigns) {
+  Arena a;
+  for (int64_t lo = -13; lo <= 13; lo += 3) {
+    for (int64_t hi = lo; hi <= lo + 20; hi += 4) {
+      const UOp x = variable(a, "x", lo, hi);
+      for (int64_t c = -9; c <= 9; c++) {
+        for (const Op op : {Op::AND, Op::OR, Op::XOR}) {
+          const Interval known = bounds(binary(op, x, index_const(a, c)));
+          EXPECT_TRUE(tried(op, lo, hi, c).within(known))
+              << name_of(op) << " " << lo << ".." << hi << " by " << c;
+          EXPECT_TRUE(known.within({-64, 63}));
+        }
+      }
+      const UOp sign = binary(Op::SHR, cast(x, dtypes::int64), constant(a, dtypes::int64, 63));
+      EXPECT_EQ(bounds(sign), (Interval{lo < 0 ? -1 : 0, hi < 0 ? -1 : 0}));
+    }
+  }
+  const UOp all = variable(a, "all", Interval::kLow, Interval::kHigh, dtypes::int64);
+  EXPECT_EQ(bounds(binary(Op::SHR, all, constant(a, dtypes::int64, 63))), (Interval{-1, 0}));
+  const UOp large = constant_bits(a, dtypes::uint64, UINT64_MAX);
+  EXPECT_EQ(bounds(binary(Op::SHR, large, constant(a, dtypes::uint64, 63))), (Interval{0, 1}));
+}
+
+// A quotient by multiplication, as code has it.
+TEST(Bounds, OfADivisionThatIsDecomposedAreFew) {
+  Arena a;
+  const auto i64 = [&](int64_t v) { return constant(a, dtypes::int64, v); };
+  const UOp x = variable(a, "x", -17, 2, dtypes::int64);
+  const UOp sign = binary(Op::SHR, x, i64(63));
+  const UOp scaled = binary(Op::SHR, binary(Op::XOR, x, sign) * i64(13), i64(8));
+  EXPECT_EQ(bounds(binary(Op::XOR, scaled, sign)), (Interval{-1, 0}));
+}
+
 TEST(Bounds, OfALongChainAreComputedWithoutRecursion) {
   Arena a;
   UOp x = range(a, 8, 0);

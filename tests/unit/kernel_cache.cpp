@@ -154,9 +154,9 @@ class OrdinaryUser {
  public:
   explicit OrdinaryUser(const std::string& folder) {
     if (!was_root_) return;
-    constexpr uid_t kNobody = 65534;
-    EXPECT_EQ(chown(folder.c_str(), kNobody, gid_t(-1)), 0);
-    EXPECT_EQ(seteuid(kNobody), 0);
+    constexpr uid_t nobody = 65534;
+    EXPECT_EQ(chown(folder.c_str(), nobody, gid_t(-1)), 0);
+    EXPECT_EQ(seteuid(nobody), 0);
   }
   OrdinaryUser(const OrdinaryUser&) = delete;
   OrdinaryUser& operator=(const OrdinaryUser&) = delete;

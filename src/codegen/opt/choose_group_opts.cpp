@@ -271,6 +271,7 @@ class GroupChooser {
     } else {
       for (const int64_t id : behind) attempt(OptKind::kSerial, id, 1);
       std::vector<int64_t> sums;
+      sums.reserve(reductions_.size());
       for (UOp r : reductions_) sums.push_back(r.range_id());
       const UOp along_results = across ? range(across.range_id()) : UOp();
       if (along_results) {
@@ -302,6 +303,7 @@ class GroupChooser {
       if (best && is_new) out.push_back(best);
     }
     std::vector<int64_t> ids;
+    ids.reserve(out.size());
     for (UOp r : out) ids.push_back(r.range_id());
     return ids;
   }
@@ -341,6 +343,7 @@ class GroupChooser {
       unroll(id);
     }
     std::vector<UOp> after;
+    after.reserve(behind.size());
     for (const int64_t id : behind) after.push_back(range(id));
     const UOp fastest = in_order(after);
     for (const int64_t id : behind) {  // threads along one of them

@@ -148,7 +148,7 @@ Library load() {
     return out;
   }
   owner = getpid();
-  at_fork(ForkOrder::kMemory, [] {}, [] { is_lost = is_lost || getpid() != owner; });
+  at_fork(ForkOrder::kOpenCl, [] {}, [] { is_lost = is_lost || getpid() != owner; });
   uint32_t count = 0;
   const int32_t code = out.call.clGetPlatformIDs(0, nullptr, &count);
   if (code != kSuccess || count == 0) {

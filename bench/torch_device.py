@@ -1,0 +1,156 @@
+"""Steps of training on device "weft" beside PyTorch's CPU: `make bench BENCH_ARGS=torch`.
+
+    python torch_device.py WHAT MODEL     one measurement, in this process: prints a JSON object
+
+Models are those of torch_models.py. times: seconds of a step (median of STEPS) on device weft, with its
+torch.compile, on the CPU, and with PyTorch's own torch.compile, taken in turn. outside: the same on weft's device
+that runs no kernels: what a step costs beside them. kernels: of a step, and of the same model in weft's own Tensor
+(models.py). recording: microseconds of CPU to record an operator, and what PyTorch's CPU takes to do it on 100 elements.
+"""
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+STEPS = 7
+WARM = 4  # steps before the first that is measured: kernels are found in them
+LIMIT = 1800
+TITLES = {"gpt2": "GPT-2-small", "resnet18": "ResNet-18", "transformer": "2-layer transformer"}
+
+
+def seconds_of_steps(training, synchronize):
+    def step():
+        start = time.perf_counter()
+        training.step()
+        synchronize()
+        return time.perf_counter() - start
+
+    for _ in range(WARM):
+        step()
+    return step
+
+
+def measure_times(model):
+    import torch
+    import weft.torch  # noqa: F401  the device
+    from torch_models import Training
+    from weft.torch._compile import backend
+
+    def nothing():
+        pass
+
+    steps = {"weft": seconds_of_steps(Training(model, "weft"), torch.weft.synchronize),
+             "weft compiled": seconds_of_steps(Training(model, "weft", backend), torch.weft.synchronize),
+             "cpu": seconds_of_steps(Training(model, "cpu"), nothing)}
+    try:
+        steps["cpu compiled"] = seconds_of_steps(Training(model, "cpu", "inductor"), nothing)
+    except Exception as error:  # inductor needs a compiler and more
+        print(f"torch.compile: {error}", file=sys.stderr)
+    taken = {name: [] for name in steps}
+    for _ in range(STEPS):
+        for name, step in steps.items():
+            taken[name].append(step())
+    fallbacks = torch.weft.counters()["fallback"]
+    return {"seconds": {name: statistics.median(t) for name, t in taken.items()}, "fallbacks": fallbacks}
+
+
+def measure_outside(model):
+    import torch
+    import weft.torch  # noqa: F401
+    from torch_models import Training
+    step = seconds_of_steps(Training(model, "weft"), torch.weft.synchronize)
+    return {"seconds": statistics.median(step() for _ in range(STEPS))}
+
+
+def own_kernels(model):
+    """Of the same step in weft's own Tensor, in steady state."""
+    import models
+    import weft
+    library = models.Weft()
+    sizes = {"layers": 2, "length": 64, "width": 128, "heads": 4, "words": 1000, "places": 64} \
+        if model == "transformer" else {}
+    parts = models.MODELS["gpt2" if model == "transformer" else model](library, **sizes)
+    library.fill(parts[0])
+    library.fill(parts[1])
+    counts = []
+    for _ in range(3):
+        tensors = models.step_of(library, *parts, True)
+        before = weft.counters.kernels
+        tensors[0].realize(*tensors[1:])
+        counts.append(weft.counters.kernels - before)
+    return counts[-1]
+
+
+def measure_kernels(model):
+    import torch
+    import weft
+    import weft.torch
+    from torch_models import Training
+    training = Training(model, "weft")
+    counts = []
+    for _ in range(4):
+        before = weft.counters.kernels
+        training.step()
+        torch.weft.synchronize()
+        counts.append(weft.counters.kernels - before)
+    return {"device": counts[-1], "own": own_kernels(model)}
+
+
+def measure_recording(_):
+    import torch
+    import weft.torch  # noqa: F401
+    operators = {"x + x": lambda x: x + x, "x * 2.0": lambda x: x * 2.0, "x.add_(x)": lambda x: x.add_(x),
+                 "x.exp()": lambda x: x.exp(), "x.sum()": lambda x: x.sum(), "x.view(10, 10)": lambda x: x.view(10, 10)}
+    result = {}
+    for name, operator in operators.items():
+        result[name] = {}
+        for device in ("weft", "cpu"):
+            best = float("inf")
+            for _ in range(20):
+                x = torch.ones(100, device=device)
+                start = time.thread_time()
+                for _ in range(2000):
+                    operator(x)
+                best = min(best, (time.thread_time() - start) / 2000)
+            result[name][device] = best * 1e6
+    return result
+
+
+MEASURES = {"times": measure_times, "outside": measure_outside, "kernels": measure_kernels,
+            "recording": measure_recording}
+
+
+def run_once(build, what, model, device="CPU"):
+    environment = {**os.environ, "PYTHONPATH": str(build / "python"), "WEFT_DEVICE": device}
+    done = subprocess.run([sys.executable, __file__, what, model], capture_output=True, text=True, env=environment,
+                          timeout=LIMIT)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def report(build):
+    print(f"{'microseconds of CPU per operator':<36}{'weft':>8}{'PyTorch':>9}")
+    for name, taken in run_once(build, "recording", "none").items():
+        print(f"  {name:<34}{taken['weft']:>8.2f}{taken['cpu']:>9.2f}")
+    print(f"\n{'kernels of a step of training':<36}{'device':>8}{'own':>9}{'ratio':>8}")
+    for model in ("transformer", "resnet18"):
+        counts = run_once(build, "kernels", model)
+        print(f"  {TITLES[model]:<34}{counts['device']:>8}{counts['own']:>9}{counts['device'] / counts['own']:>8.2f}")
+    print(f"\n{'a step of training, ms':<24}{'weft':>10}{'compiled':>10}{'PyTorch':>10}{'inductor':>10}{'ratio':>8}"
+          f"{'outside':>9}")
+    for model in ("resnet18", "gpt2"):
+        times = run_once(build, "times", model)
+        outside = run_once(build, "outside", model, "NULL")["seconds"]
+        s = times["seconds"]
+        columns = "".join(f"{s[name] * 1e3:>10.1f}" if name in s else f"{'-':>10}"
+                          for name in ("weft", "weft compiled", "cpu", "cpu compiled"))
+        print(f"  {TITLES[model]:<22}{columns}{s['cpu'] / s['weft']:>8.2f}{outside / s['weft']:>9.1%}")
+        if times["fallbacks"]:
+            print(f"    by PyTorch's CPU kernels: {times['fallbacks']}")
+
+
+if __name__ == "__main__":
+    print(json.dumps(MEASURES[sys.argv[1]](sys.argv[2])))

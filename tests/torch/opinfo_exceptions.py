@@ -1,0 +1,29 @@
+"""What the runner of OpInfos does not ask of device weft, and why. Names are those of OpInfos."""
+
+# Their values are whatever memory held: shapes, dtypes and strides are compared.
+UNINITIALISED = {
+    "empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "resize_", "resize_as_",
+}
+
+# weft has a generator of its own: shapes and dtypes are compared with the CPU's, and values with a second run.
+RANDOM = {
+    "bernoulli", "cauchy", "exponential", "geometric", "log_normal", "multinomial", "nn.functional.alpha_dropout",
+    "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d",
+    "nn.functional.feature_alpha_dropout.with_train", "nn.functional.fractional_max_pool2d",
+    "nn.functional.fractional_max_pool3d", "nn.functional.rrelu", "nn.functional.scaled_dot_product_attention", "normal",
+    "normal.in_place", "normal.number_mean", "pca_lowrank", "rand_like", "randint", "randint_like", "randn", "randn_like",
+    "svd_lowrank", "uniform", "nn.functional.multi_head_attention_forward",
+}
+
+# Tensors of the device are strided.
+SPARSE = {
+    "sparse.sampled_addmm": "takes sparse matrices",
+    "sparse.mm.reduce": "takes sparse matrices",
+    "to_sparse": "gives sparse tensors",
+}
+
+# The CPU's answer is not one to compare with.
+CPU_WRONG: dict[str, str] = {
+    "fft.ihfftn": "with out= and one axis PyTorch leaves out as it was: the arguments of conj_physical_out are exchanged",
+    "fft.ihfft2": "as fft.ihfftn",
+}

@@ -1,0 +1,195 @@
+"""One process of the runner of OpInfos: operators one after the other, each on its samples, on both devices."""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+import weft.torch  # noqa: F401
+from opinfo import CRASHED, FAILED, PASSED, SKIPPED, chosen, read_results
+from opinfo_exceptions import CPU_WRONG, RANDOM, SPARSE, UNINITIALISED
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.opinfo.core import OpInfo, SampleInput
+from torch.utils._pytree import tree_leaves, tree_map
+
+# (relative, absolute): what two orders of adding up differ by.
+TOLERANCES = {torch.float32: (1e-3, 1e-4), torch.complex64: (1e-3, 1e-4), torch.float16: (1e-2, 1e-2),
+              torch.bfloat16: (5e-2, 5e-2)}
+DEFAULT_TOLERANCE = (1e-6, 1e-7)
+
+
+def run_shard(given: argparse.Namespace) -> None:
+    """Writes a line that says that an operator crashed before it is begun, and its result after it."""
+    warnings.simplefilter("ignore")
+    faulthandler.enable()
+    torch.set_num_threads(1)
+    dtype = getattr(torch, given.dtype)
+    done = read_results(given.results)
+    with given.results.open("a") as file:
+        for op in operators(given, dtype)[given.shard::given.shards]:
+            name = op.full_name
+            if name in done:
+                continue
+            print(json.dumps({"op": name, "verdict": CRASHED, "fallback": {}}), file=file, flush=True)
+            faulthandler.dump_traceback_later(2 * given.time_limit + 30, exit=True)
+            result = result_of(op, dtype, given)
+            faulthandler.cancel_dump_traceback_later()
+            print(json.dumps(result), file=file, flush=True)
+
+
+def operators(given: argparse.Namespace, dtype: torch.dtype) -> list[OpInfo]:
+    all_of_dtype = [op for op in op_db if dtype in op.supported_dtypes("cpu")]
+    names = set(given.only.split(",")) if given.only else chosen([op.full_name for op in all_of_dtype], given.one_in,
+                                                                 given.seed)
+    return [op for op in all_of_dtype if op.full_name in names]
+
+
+def result_of(op: OpInfo, dtype: torch.dtype, given: argparse.Namespace) -> dict[str, Any]:
+    name = op.full_name
+    why = SPARSE.get(name) or CPU_WRONG.get(name)
+    if why:
+        return {"op": name, "verdict": SKIPPED, "why": why, "fallback": {}}
+    start = time.monotonic()
+    torch.weft.reset_counters()
+    result: dict[str, Any] = {"op": name, "samples": 0, "strides": 0, "errors": [], "cut": False}
+    for form in given.what.split(","):
+        for number, sample in enumerate(samples_of(op, form, dtype)):
+            if time.monotonic() - start > given.time_limit or number >= given.most_samples:
+                result["cut"] = True
+                break
+            result["samples"] += 1
+            if error := difference(op, form, sample, result):
+                result["errors"].append([form, number, error[:400]])
+    counters = torch.weft.counters()
+    return {**result, "verdict": FAILED if result["errors"] else PASSED, "fallback": counters["fallback"],
+            "seconds": round(time.monotonic() - start, 2)}
+
+
+def samples_of(op: OpInfo, form: str, dtype: torch.dtype) -> Iterator[SampleInput]:
+    has = {"fwd": True, "inplace": op.inplace_variant is not None, "out": op.supports_out,
+           "grad": op.supports_autograd and (dtype.is_floating_point or dtype.is_complex)}
+    if not has[form]:
+        return
+    torch.manual_seed(0)
+    yield from op.sample_inputs("cpu", dtype, requires_grad=form == "grad")
+
+
+def on_weft(sample: SampleInput) -> SampleInput:
+    """The sample, on the device. Tensors that are not strided stay."""
+    def moved(t: Any) -> Any:
+        if isinstance(t, torch.Tensor) and t.layout == torch.strided:
+            return t.detach().to("weft").requires_grad_(t.requires_grad)
+        return t
+
+    def renamed(x: Any) -> Any:
+        if isinstance(x, torch.Generator):
+            return torch.Generator("weft").manual_seed(x.initial_seed())
+        return "weft" if x == "cpu" or isinstance(x, torch.device) and x.type == "cpu" else x
+
+    there = sample.transform(moved)
+    there.args = tree_map(lambda x: x if isinstance(x, torch.Tensor) else renamed(x), tuple(there.args))
+    there.kwargs = tree_map(lambda x: x if isinstance(x, torch.Tensor) else renamed(x), dict(there.kwargs))
+    return there
+
+
+def difference(op: OpInfo, form: str, sample: SampleInput, result: dict[str, Any]) -> str:
+    """What is not as on the CPU; empty if nothing."""
+    program = FORMS[form]
+    there = on_weft(sample)
+    expected, error = outcome(lambda: program(op, sample))
+    actual, weft_error = outcome(lambda: program(op, there))
+    if error or weft_error:
+        if not weft_error:
+            return f"raises nothing instead of {type(error).__name__}: {error}"
+        if not error:
+            return f"raises {type(weft_error).__name__}: {weft_error}"
+        return "" if type(error) is type(weft_error) else (
+            f"raises {type(weft_error).__name__}: {weft_error} instead of {type(error).__name__}: {error}")
+    try:
+        if op.full_name in RANDOM and not matches(expected, actual):
+            again, _ = outcome(lambda: program(op, there))
+            compare(tree_map(lambda t: t.cpu() if isinstance(t, torch.Tensor) else t, again), actual, result)
+            compare(expected, actual, result, values=False)
+        else:
+            compare(expected, actual, result, values=op.name not in UNINITIALISED)
+    except (AssertionError, RuntimeError, NotImplementedError) as e:
+        return str(e)
+    return ""
+
+
+def outcome(program: Callable[[], Any]) -> tuple[Any, Exception | None]:
+    torch.manual_seed(0)
+    try:
+        return program(), None
+    except Exception as error:  # noqa: BLE001  the other device must raise it, too
+        return None, error
+
+
+def forward(op: OpInfo, sample: SampleInput) -> Any:
+    return op(sample.input, *sample.args, **sample.kwargs)
+
+
+def in_place(op: OpInfo, sample: SampleInput) -> Any:
+    sample = sample.transform(lambda t: t.clone() if isinstance(t, torch.Tensor) else t)
+    return op.inplace_variant(sample.input, *sample.args, **sample.kwargs)
+
+
+def into_outputs(op: OpInfo, sample: SampleInput) -> Any:
+    outputs = tree_map(lambda t: torch.empty_like(t) if isinstance(t, torch.Tensor) else t, forward(op, sample))
+    op(sample.input, *sample.args, **{**sample.kwargs, "out": outputs})
+    return outputs
+
+
+def gradients(op: OpInfo, sample: SampleInput) -> Any:
+    result = forward(op, sample)
+    if sample.output_process_fn_grad:
+        result = sample.output_process_fn_grad(result)
+    outputs = [t for t in tree_leaves(result) if isinstance(t, torch.Tensor) and t.requires_grad]
+    inputs = [t for t in tree_leaves((sample.input, sample.args, sample.kwargs))
+              if isinstance(t, torch.Tensor) and t.requires_grad]
+    if not outputs or not inputs:
+        return result
+    generator = torch.Generator().manual_seed(1)
+    weights = [torch.rand(t.shape, generator=generator, dtype=torch.float64).to(t.dtype).to(t.device) for t in outputs]
+    return [result, torch.autograd.grad(outputs, inputs, weights, allow_unused=True)]
+
+
+FORMS = {"fwd": forward, "inplace": in_place, "out": into_outputs, "grad": gradients}
+
+
+def matches(expected: Any, actual: Any) -> bool:
+    try:
+        compare(expected, actual, {"strides": 0})
+    except AssertionError:
+        return False
+    return True
+
+
+def compare(expected: Any, actual: Any, result: dict[str, Any], values: bool = True) -> None:
+    """Raises AssertionError where they differ; counts strides that do."""
+    here, there = tree_leaves(expected), tree_leaves(actual)
+    assert len(here) == len(there), f"{len(there)} results instead of {len(here)}"
+    for e, a in zip(here, there):
+        if isinstance(e, torch.Tensor):
+            assert (e.shape, e.dtype) == (a.shape, a.dtype), \
+                f"{tuple(a.shape)} of {a.dtype} instead of {tuple(e.shape)} of {e.dtype}"
+            if e.layout == torch.strided:
+                assert a.device.type == "weft", f"is on {a.device}"
+                result["strides"] += e.numel() > 0 and e.stride() != a.stride()
+            if values:
+                relative, absolute = tolerance(e.dtype)
+                torch.testing.assert_close(a.detach().cpu(), e.detach(), rtol=relative, atol=absolute, equal_nan=True)
+        elif isinstance(e, (float, complex)):
+            assert not values or e != e or abs(e - a) <= 1e-4 * max(1, abs(e)), f"{a} instead of {e}"
+        elif not isinstance(e, (torch.device, str)):
+            assert not values or e == a, f"{a} instead of {e}"
+
+
+def tolerance(dtype: torch.dtype) -> tuple[float, float]:
+    return TOLERANCES.get(dtype, DEFAULT_TOLERANCE if dtype.is_floating_point or dtype.is_complex else (0, 0))

@@ -1,0 +1,205 @@
+// Pooling to a given size: window o of an axis is from floor(o * from / to) to
+// ceil((o + 1) * from / to).
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <ATen/native/Resize.h>
+#include <ATen/ops/adaptive_max_pool2d_backward_meta.h>
+#include <ATen/ops/adaptive_max_pool2d_meta.h>
+#include <ATen/ops/adaptive_max_pool3d_backward_meta.h>
+#include <ATen/ops/adaptive_max_pool3d_meta.h>
+#include <c10/util/Exception.h>
+#include <torch/library.h>
+
+#include "convert.h"
+#include "formulas.h"
+#include "ir/op.h"
+#include "native.h"
+#include "operators.h"
+#include "storage.h"
+#include "structured.h"
+#include "tensor/positions.h"
+#include "weft/tensor.h"
+
+namespace weft::pytorch {
+namespace {
+
+using at::IntArrayRef;
+using Two = std::array<weft::Tensor, 2>;
+
+int64_t begin_of(int64_t o, int64_t from, int64_t to) { return o * from / to; }
+int64_t end_of(int64_t o, int64_t from, int64_t to) { return ((o + 1) * from + to - 1) / to; }
+
+// ---- means
+
+// Axis `at` to so many: the mean of equal parts, or a product with shares of each window.
+weft::Tensor mean_along(const weft::Tensor& x, size_t at, int64_t to) {
+  const int64_t from = x.shape()[at];
+  if (from == to) return x;
+  const auto axis = int64_t(at);
+  if (from % to == 0) {
+    return x.unflatten(axis, {to, from / to}).mean(std::vector<int64_t>{axis + 1});
+  }
+  const weft::Tensor o = positions(weft_device(), to).unsqueeze(1);
+  const weft::Tensor first = o.mul(from).div(to, Rounding::kDown);
+  const weft::Tensor past = o.add(int64_t(1)).mul(from).add(to - 1).div(to, Rounding::kDown);
+  const weft::Tensor i = positions(weft_device(), from);
+  const weft::Tensor is_in = i.ge(first).bitwise_and(i.lt(past));
+  const weft::Tensor shares =
+      weft::Tensor::where(is_in, past.sub(first).cast(x.dtype()).reciprocal(), 0.0);
+  const weft::Tensor moved = x.movedim({axis}, {-1});
+  return moved.matmul(shares.transpose(0, 1)).movedim({-1}, {axis});
+}
+
+weft::Tensor means(const weft::Tensor& x, IntArrayRef size) {
+  const size_t first = size_t(x.ndim()) - size.size();
+  weft::Tensor y = x;
+  for (size_t i = 0; i < size.size(); i++) y = mean_along(y, first + i, size[i]);
+  return y;
+}
+
+std::vector<int64_t> sizes_of(const at::Tensor& self, IntArrayRef size, const char* what) {
+  const auto rank = int64_t(size.size());
+  TORCH_CHECK(self.dim() == rank + 1 || self.dim() == rank + 2, what, ": Expected ", rank + 1,
+              "D or ", rank + 2, "D tensor, but got ", self.sizes());
+  for (int64_t i = 1; i < self.dim(); i++) {
+    TORCH_CHECK(i < self.dim() - rank || self.size(i) > 0, what, ": Expected input to have ",
+                "non-zero size for non-batch dimensions, but input has sizes ", self.sizes(),
+                " with dimension ", i, " being empty");
+  }
+  std::vector<int64_t> sizes = list_of(self.sizes());
+  std::copy(size.begin(), size.end(), sizes.end() - rank);
+  return sizes;
+}
+
+template <size_t count>
+at::Tensor& avg_out(const at::Tensor& self, IntArrayRef size, at::Tensor& out) {
+  TORCH_CHECK(size.size() == count, "adaptive_avg_pool: output_size must be ", count);
+  const auto sizes = sizes_of(self, size, "adaptive_avg_pool()");
+  at::native::resize_output(out, sizes);
+  if (out.numel() != 0) put(out, means(wide_operand(self), size));
+  return out;
+}
+template <size_t count>
+at::Tensor avg(const at::Tensor& self, IntArrayRef size) {
+  TORCH_CHECK(size.size() == count, "adaptive_avg_pool: output_size must be ", count);
+  at::Tensor result = empty(sizes_of(self, size, "adaptive_avg_pool()"), self.scalar_type());
+  const auto format = self.suggest_memory_format();
+  if (format != c10::MemoryFormat::Contiguous && result.dim() == int64_t(count) + 2) {
+    result.unsafeGetTensorImpl()->empty_tensor_restride(format);
+  }
+  if (result.numel() != 0) put(result, means(wide_operand(self), size));
+  return result;
+}
+template <size_t count>
+at::Tensor avg_backward(const at::Tensor& gradient, const at::Tensor& self) {
+  at::Tensor result = empty(self.sizes(), self.scalar_type());
+  const auto format = self.suggest_memory_format();
+  if (format != c10::MemoryFormat::Contiguous && result.dim() == int64_t(count) + 2) {
+    result.unsafeGetTensorImpl()->empty_tensor_restride(format);
+  }
+  if (result.numel() == 0) return result;
+  const IntArrayRef size = gradient.sizes().slice(size_t(gradient.dim()) - count);
+  put(result, gradient.numel() == 0
+                  ? number(0, self.scalar_type())
+                  : pulled_back(self.sizes(), wide_operand(gradient),
+                                [&](const weft::Tensor& x) { return means(x, size); }));
+  return result;
+}
+at::Tensor& avg3d_backward_out(const at::Tensor& gradient, const at::Tensor& self,
+                               at::Tensor& out) {
+  const at::Tensor by = avg_backward<3>(gradient, self);
+  at::native::resize_output(out, by.sizes());
+  if (out.numel() != 0) put(out, handle(by));
+  return out;
+}
+
+// ---- the largest
+
+// The places that each window of an axis sees: shorter windows see their last element again.
+weft::Tensor seen_along(int64_t from, int64_t to) {
+  int64_t longest = 0;
+  for (int64_t o = 0; o < to; o++) {
+    longest = std::max(longest, end_of(o, from, to) - begin_of(o, from, to));
+  }
+  std::vector<int32_t> places;
+  for (int64_t o = 0; o < to; o++) {
+    for (int64_t t = 0; t < longest; t++) {
+      places.push_back(int32_t(std::min(begin_of(o, from, to) + t, end_of(o, from, to) - 1)));
+    }
+  }
+  return weft::Tensor::from(std::span<const int32_t>(places), {to, longest}, weft_device().name());
+}
+
+// Windows as axes behind all others.
+weft::Tensor windows(const weft::Tensor& x, const std::vector<weft::Tensor>& seen) {
+  const size_t first = size_t(x.ndim()) - seen.size();
+  weft::Tensor y = x;
+  for (size_t i = 0; i < seen.size(); i++) {
+    const auto axis = int64_t(first + i);
+    y = y.index_select(axis, seen[i].flatten()).unflatten(axis, seen[i].shape());
+    y = y.movedim({axis + 1}, {-1});
+  }
+  return y;
+}
+
+template <size_t count>
+Two max(const Shaped&, const at::Tensor& self, IntArrayRef size) {
+  const weft::Tensor x = operand(self);
+  const size_t first = size_t(x.ndim()) - count;
+  std::vector<weft::Tensor> seen;
+  Sizes plane;
+  int64_t places = 1;
+  for (size_t i = 0; i < count; i++) {
+    const int64_t from = x.shape()[first + i];
+    seen.push_back(seen_along(from, size[i]));
+    plane.push_back(from);
+    places *= from;
+  }
+  std::vector<int64_t> over;
+  for (size_t i = count; i > 0; i--) over.push_back(-int64_t(i));
+  const weft::Tensor w = windows(x, seen), largest = w.max(over, true);
+  weft::Tensor is_largest = w.eq(largest);
+  if (x.dtype().is_float()) is_largest = is_largest.bitwise_or(w.isnan());
+  const weft::Tensor at = windows(positions(weft_device(), places).reshape(plane), seen);
+  return {w.max(over), weft::Tensor::where(is_largest, at, places).min(over)};
+}
+
+template <size_t count>
+weft::Tensor max_backward(const Shaped&, const at::Tensor& gradient, const at::Tensor& self,
+                          const at::Tensor& indices) {
+  const int64_t first = self.dim() - int64_t(count);
+  const weft::Tensor g = wide_operand(gradient).flatten(first);
+  const weft::Tensor index = operand(indices).flatten(first);
+  const weft::Tensor zeros =
+      weft::Tensor::zeros(ints(self.sizes()), g.dtype(), g.device()).flatten(first);
+  return zeros.scatter(-1, index, g, Op::ADD).reshape(ints(self.sizes()));
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
+  native<at::_ops::_adaptive_avg_pool2d, avg<2>>(m);
+  native<at::_ops::adaptive_avg_pool2d_out, avg_out<2>>(m);
+  native<at::_ops::_adaptive_avg_pool2d_backward, avg_backward<2>>(m);
+  native<at::_ops::_adaptive_avg_pool3d, avg<3>>(m);
+  native<at::_ops::adaptive_avg_pool3d_out, avg_out<3>>(m);
+  native<at::_ops::_adaptive_avg_pool3d_backward, avg_backward<3>>(m);
+  native<at::_ops::adaptive_avg_pool3d_backward_grad_input, avg3d_backward_out>(m);
+  structured<at::meta::structured_adaptive_max_pool2d, max<2>, at::_ops::adaptive_max_pool2d,
+             at::_ops::adaptive_max_pool2d_out>(m);
+  structured<at::meta::structured_adaptive_max_pool2d_backward, max_backward<2>,
+             at::_ops::adaptive_max_pool2d_backward,
+             at::_ops::adaptive_max_pool2d_backward_grad_input>(m);
+  structured<at::meta::structured_adaptive_max_pool3d, max<3>, at::_ops::adaptive_max_pool3d,
+             at::_ops::adaptive_max_pool3d_out>(m);
+  structured<at::meta::structured_adaptive_max_pool3d_backward, max_backward<3>,
+             at::_ops::adaptive_max_pool3d_backward,
+             at::_ops::adaptive_max_pool3d_backward_grad_input>(m);
+}
+
+}  // namespace
+}  // namespace weft::pytorch

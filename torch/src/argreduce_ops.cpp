@@ -1,0 +1,198 @@
+// Extremes and where they are, and elements by their rank.
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <ATen/ops/aminmax_meta.h>
+#include <ATen/ops/argmax_meta.h>
+#include <ATen/ops/argmin_meta.h>
+#include <ATen/ops/kthvalue.h>
+#include <ATen/ops/max_meta.h>
+#include <ATen/ops/min_meta.h>
+#include <torch/library.h>
+
+#include "convert.h"
+#include "counters.h"
+#include "elementwise.h"
+#include "ir/op.h"
+#include "native.h"
+#include "operators.h"
+#include "reductions.h"
+#include "storage.h"
+#include "structured.h"
+#include "weft/tensor.h"
+
+namespace weft::pytorch {
+namespace {
+
+using Two = std::array<weft::Tensor, 2>;
+
+weft::Tensor extreme(Op op, const weft::Tensor& x, const Axes& axes, bool keepdim) {
+  const Op of_bools = op == Op::MAX ? Op::OR : Op::AND;
+  return x.reduce(x.dtype().is_bool() ? of_bools : op, axes, keepdim);
+}
+
+template <auto method>
+weft::Tensor place(const Shaped&, const at::Tensor& self, std::optional<int64_t> dim,
+                   bool keepdim) {
+  return (operand(self).*method)(dim, keepdim);
+}
+
+template <Op op>
+Two along(const Shaped&, const at::Tensor& self, int64_t dim, bool keepdim) {
+  const weft::Tensor x = operand(self);
+  return {extreme(op, x, axis_of(self, dim), keepdim),
+          op == Op::MAX ? x.argmax(dim, keepdim) : x.argmin(dim, keepdim)};
+}
+
+template <Op op>
+weft::Tensor of_all(const Shaped&, const at::Tensor& self) {
+  return extreme(op, operand(self), {}, false);
+}
+struct ExtremeMeta : WholeMeta {
+  void meta(const at::Tensor& self) {
+    TORCH_CHECK(
+        self.numel() > 0,
+        "operation does not have an identity: the tensor has no elements, and so no extreme");
+    WholeMeta::meta(self);
+  }
+};
+
+Two aminmax(const Shaped&, const at::Tensor& self, std::optional<int64_t> dim, bool keepdim) {
+  const weft::Tensor x = operand(self);
+  const Axes axes = dim ? axis_of(self, *dim) : Axes();
+  return {extreme(Op::MIN, x, axes, keepdim), extreme(Op::MAX, x, axes, keepdim)};
+}
+
+// ---- by rank: NaN is larger than all
+
+enum class Nans : uint8_t { kWin, kIgnored };
+
+// The element in the middle, the lower of two.
+Two median_of(const weft::Tensor& given, int64_t dim, bool keepdim, Nans nans) {
+  const weft::Tensor x = given.ndim() == 0 ? given.reshape({1}) : given;
+  const Axes axes = std::vector<int64_t>{dim};
+  const int64_t n = x.shape()[size_t(dim < 0 ? dim + x.ndim() : dim)], middle = (n - 1) / 2;
+  const auto [values, places] = x.sort(dim);
+  weft::Tensor rank = x.isnan().cast(dtypes::int64).sum(axes, true, dtypes::int64);
+  if (nans == Nans::kWin) {
+    rank = weft::Tensor::where(rank.gt(int64_t(0)), rank.neg().add(n), middle);
+  } else {
+    rank = rank.neg().add(n - 1).div(int64_t(2), Rounding::kTowardZero).maximum(int64_t(0));
+  }
+  Two result{values.gather(dim, rank), places.gather(dim, rank)};
+  for (weft::Tensor& each : result) {
+    if (given.ndim() == 0) {
+      each = each.reshape(Ints{});
+    } else if (!keepdim) {
+      each = each.squeeze(dim);
+    }
+  }
+  return result;
+}
+
+Two kth_of(const weft::Tensor& given, int64_t k, int64_t dim, bool keepdim) {
+  const weft::Tensor x = given.ndim() == 0 ? given.reshape({1}) : given;
+  const auto [values, places] = x.sort(dim);
+  std::vector<std::pair<int64_t, int64_t>> box;
+  for (const int64_t size : x.shape()) box.emplace_back(0, size);
+  box[size_t(dim)] = {k - 1, k};
+  Two result{values.shrink(Pairs(box)), places.shrink(Pairs(box))};
+  for (weft::Tensor& each : result) {
+    if (given.ndim() == 0) {
+      each = each.reshape(Ints{});
+    } else if (!keepdim) {
+      each = each.squeeze(dim);
+    }
+  }
+  return result;
+}
+// Values as the operand, and their places.
+void set_reduced(at::impl::MetaBase& meta, const at::Tensor& self, int64_t axis, bool keepdim) {
+  std::vector<int64_t> sizes = self.sizes().vec();
+  if (!sizes.empty() && keepdim) sizes[size_t(axis)] = 1;
+  if (!sizes.empty() && !keepdim) sizes.erase(sizes.begin() + axis);
+  meta.set_output_raw_strided(0, sizes, {}, self.options());
+  meta.set_output_raw_strided(1, sizes, {}, self.options().dtype(at::kLong));
+}
+struct KthMeta : at::impl::MetaBase {
+  void meta(const at::Tensor& self, int64_t k, int64_t dim, bool keepdim) {
+    const int64_t axis = at::maybe_wrap_dim(dim, self.dim());
+    at::native::zero_numel_check_dims(self, axis, "kthvalue()");
+    const int64_t size = self.dim() > 0 ? self.size(axis) : 1;
+    TORCH_CHECK(k >= 1 && k <= size, "kthvalue(): selected number k out of range for dimension ",
+                axis);
+    set_reduced(*this, self, axis, keepdim);
+  }
+};
+Two kthvalue(const Shaped&, const at::Tensor& self, int64_t k, int64_t dim, bool keepdim) {
+  return kth_of(operand(self), k, at::maybe_wrap_dim(dim, self.dim()), keepdim);
+}
+// Of equal integers the CPU takes one that only its own search finds.
+std::tuple<at::Tensor, at::Tensor> kthvalue_functional(const at::Tensor& self, int64_t k,
+                                                       int64_t dim, bool keepdim) {
+  if (self.is_floating_point()) {
+    return FunctionalForm<KthMeta, kthvalue, at::_ops::kthvalue>::call(self, k, dim, keepdim);
+  }
+  count_fallback("kthvalue");
+  auto [values, places] = at::kthvalue(self.cpu(), k, dim, keepdim);
+  return {values.to(self.device()), places.to(self.device())};
+}
+std::tuple<at::Tensor&, at::Tensor&> kthvalue_out(const at::Tensor& self, int64_t k, int64_t dim,
+                                                  bool keepdim, at::Tensor& values,
+                                                  at::Tensor& places) {
+  const auto [v, p] = kthvalue_functional(self, k, dim, keepdim);
+  at::native::resize_output(values, v.sizes());
+  at::native::resize_output(places, p.sizes());
+  values.copy_(v);
+  places.copy_(p);
+  return {values, places};
+}
+
+struct PlacesMeta : at::impl::MetaBase {
+  void meta(const at::Tensor& self, int64_t dim, bool keepdim) {
+    const int64_t axis = at::maybe_wrap_dim(dim, self.dim());
+    at::native::zero_numel_check_dims(self, axis, "median()");
+    set_reduced(*this, self, axis, keepdim);
+  }
+};
+template <Nans nans>
+Two median_along(const Shaped&, const at::Tensor& self, int64_t dim, bool keepdim) {
+  return median_of(operand(self), at::maybe_wrap_dim(dim, self.dim()), keepdim, nans);
+}
+template <Nans nans>
+at::Tensor median_of_all(const at::Tensor& self) {
+  if (self.numel() == 0) return give(number(std::nan(""), self.scalar_type()), self.scalar_type());
+  return give(median_of(operand(self).flatten(), 0, false, nans)[0], self.scalar_type());
+}
+
+// NOLINTBEGIN: PyTorch's macros
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  structured<at::meta::structured_argmax, place<&weft::Tensor::argmax>, at::_ops::argmax,
+             at::_ops::argmax_out>(m);
+  structured<at::meta::structured_argmin, place<&weft::Tensor::argmin>, at::_ops::argmin,
+             at::_ops::argmin_out>(m);
+  structured<at::meta::structured_max_dim, along<Op::MAX>, at::_ops::max_dim,
+             at::_ops::max_dim_max>(m);
+  structured<at::meta::structured_min_dim, along<Op::MIN>, at::_ops::min_dim,
+             at::_ops::min_dim_min>(m);
+  structured<ExtremeMeta, of_all<Op::MAX>, at::_ops::max, at::_ops::max_unary_out>(m);
+  structured<ExtremeMeta, of_all<Op::MIN>, at::_ops::min, at::_ops::min_unary_out>(m);
+  structured<at::meta::structured_aminmax, aminmax, at::_ops::aminmax, at::_ops::aminmax_out>(m);
+  structured<PlacesMeta, median_along<Nans::kWin>, at::_ops::median_dim,
+             at::_ops::median_dim_values>(m);
+  structured<PlacesMeta, median_along<Nans::kIgnored>, at::_ops::nanmedian_dim,
+             at::_ops::nanmedian_dim_values>(m);
+  native<at::_ops::kthvalue, kthvalue_functional>(m);
+  native<at::_ops::kthvalue_values, kthvalue_out>(m);
+  native<at::_ops::median, median_of_all<Nans::kWin>>(m);
+  native<at::_ops::nanmedian, median_of_all<Nans::kIgnored>>(m);
+}
+// NOLINTEND
+
+}  // namespace
+}  // namespace weft::pytorch

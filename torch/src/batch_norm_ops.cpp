@@ -1,0 +1,250 @@
+// Normalisation of batches: every channel (axis 1) by its mean and variance. Running statistics are
+// written in place, also by operators whose schemas do not say so.
+#include <array>
+#include <limits>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <ATen/native/Resize.h>
+#include <c10/util/Exception.h>
+#include <torch/library.h>
+
+#include "convert.h"
+#include "formulas.h"
+#include "native.h"
+#include "operators.h"
+#include "storage.h"
+#include "weft/tensor.h"
+
+namespace weft::pytorch {
+namespace {
+
+using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+using Four = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+using MaybeTensor = std::optional<at::Tensor>;
+
+// All axes but that of channels.
+std::vector<int64_t> axes_of_batch(const at::Tensor& input) {
+  std::vector<int64_t> axes{0};
+  for (int64_t i = 2; i < input.dim(); i++) axes.push_back(i);
+  return axes;
+}
+
+// A vector of one number per channel, beside the input.
+weft::Tensor along_channels(const weft::Tensor& x, const at::Tensor& input) {
+  Sizes shape(size_t(input.dim()), 1);
+  shape[1] = input.size(1);
+  return x.reshape(shape);
+}
+
+int64_t elements_per_channel(const at::Tensor& input) {
+  return input.size(1) == 0 ? 0 : input.numel() / input.size(1);
+}
+
+void check_channels(const at::Tensor& input, const MaybeTensor& x, const char* what) {
+  TORCH_CHECK(!is_given(x) || x->numel() == input.size(1), what, " should contain ", input.size(1),
+              " elements not ", is_given(x) ? x->numel() : 0);
+}
+
+c10::ScalarType type_of_statistics(const at::Tensor& input, const MaybeTensor& weight) {
+  return is_given(weight) ? c10::promoteTypes(input.scalar_type(), weight->scalar_type())
+                          : input.scalar_type();
+}
+
+struct Statistics {
+  weft::Tensor mean, variance;  // of the elements, one per channel
+};
+Statistics statistics(const at::Tensor& input) {
+  const weft::Tensor x = wide_operand(input);
+  const auto axes = axes_of_batch(input);
+  const weft::Tensor mean = x.mean(axes, true);
+  return {mean.reshape({input.size(1)}), x.sub(mean).square().mean(axes)};
+}
+
+void update(const MaybeTensor& running, const weft::Tensor& now, double momentum) {
+  if (!is_given(running)) return;
+  const weft::Tensor before = wide_operand(*running);
+  put(*running, before.mul(1 - momentum).add(now.cast(before.dtype()).mul(momentum)));
+}
+void update(const MaybeTensor& running_mean, const MaybeTensor& running_var, const Statistics& now,
+            const at::Tensor& input, double momentum) {
+  const auto count = double(elements_per_channel(input));
+  update(running_mean, now.mean, momentum);
+  update(running_var, now.variance.mul(count / (count - 1)), momentum);
+}
+
+weft::Tensor normalized(const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
+                        const weft::Tensor& mean, const weft::Tensor& invstd) {
+  weft::Tensor y = wide_operand(input).sub(along_channels(mean, input));
+  y = y.mul(along_channels(invstd, input));
+  if (is_given(weight)) y = y.mul(along_channels(wide_operand(*weight), input));
+  if (is_given(bias)) y = y.add(along_channels(wide_operand(*bias), input));
+  return y;
+}
+
+Three batch_norm(const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
+                 const MaybeTensor& running_mean, const MaybeTensor& running_var, bool training,
+                 double momentum, double eps) {
+  TORCH_CHECK(input.dim() >= 2, "batch_norm: expected an input of at least 2 dimensions, got ",
+              input.dim());
+  check_channels(input, weight, "weight");
+  check_channels(input, bias, "bias");
+  check_channels(input, running_mean, "running_mean");
+  check_channels(input, running_var, "running_var");
+  const c10::ScalarType type = input.scalar_type(), kept = type_of_statistics(input, weight);
+  const c10::MemoryFormat format = input.suggest_memory_format();
+  const auto none = [&] { return empty({0}, kept); };
+  if (!training) {
+    TORCH_CHECK(is_given(running_mean) && is_given(running_var),
+                "batch_norm: running_mean and running_var are needed where it does not train");
+    const weft::Tensor mean = wide_operand(*running_mean);
+    const weft::Tensor invstd = wide_operand(*running_var).add(eps).rsqrt();
+    if (input.numel() == 0) return {empty(input.sizes(), type), none(), none()};
+    return {give_in(normalized(input, weight, bias, mean, invstd), type, format), none(), none()};
+  }
+  if (input.numel() == 0) {
+    at::Tensor mean = empty({input.size(1)}, kept), invstd = empty({input.size(1)}, kept);
+    put(mean, number(std::numeric_limits<double>::quiet_NaN(), kept));
+    put(invstd, number(std::numeric_limits<double>::quiet_NaN(), kept));
+    return {empty(input.sizes(), type), mean, invstd};
+  }
+  const Statistics now = statistics(input);
+  const weft::Tensor invstd = now.variance.add(eps).rsqrt();
+  at::Tensor y = give_in(normalized(input, weight, bias, now.mean, invstd), type, format);
+  update(running_mean, running_var, now, input, momentum);
+  return {std::move(y), give(now.mean, kept), give(invstd, kept)};
+}
+
+std::tuple<at::Tensor&, at::Tensor&, at::Tensor&> batch_norm_out(
+    const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
+    const MaybeTensor& running_mean, const MaybeTensor& running_var, bool training, double momentum,
+    double eps, at::Tensor& out, at::Tensor& save_mean, at::Tensor& save_invstd) {
+  const Three result =
+      batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
+  const auto place = [](at::Tensor& to, const at::Tensor& from) {
+    at::native::resize_output(to, from.sizes());
+    if (from.numel() != 0) put(to, handle(from));
+  };
+  place(out, std::get<0>(result));
+  place(save_mean, std::get<1>(result));
+  place(save_invstd, std::get<2>(result));
+  return {out, save_mean, save_invstd};
+}
+
+Three legit(const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
+            at::Tensor& running_mean, at::Tensor& running_var, bool training, double momentum,
+            double eps) {
+  return batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
+}
+std::tuple<at::Tensor&, at::Tensor&, at::Tensor&> legit_out(
+    const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
+    at::Tensor& running_mean, at::Tensor& running_var, bool training, double momentum, double eps,
+    at::Tensor& out, at::Tensor& save_mean, at::Tensor& save_invstd) {
+  return batch_norm_out(input, weight, bias, running_mean, running_var, training, momentum, eps,
+                        out, save_mean, save_invstd);
+}
+Three legit_no_stats(const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
+                     bool training, double momentum, double eps) {
+  return batch_norm(input, weight, bias, {}, {}, training, momentum, eps);
+}
+std::tuple<at::Tensor&, at::Tensor&, at::Tensor&> legit_no_stats_out(
+    const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias, bool training,
+    double momentum, double eps, at::Tensor& out, at::Tensor& save_mean, at::Tensor& save_invstd) {
+  return batch_norm_out(input, weight, bias, {}, {}, training, momentum, eps, out, save_mean,
+                        save_invstd);
+}
+Three legit_no_training(const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
+                        const at::Tensor& running_mean, const at::Tensor& running_var,
+                        double momentum, double eps) {
+  return batch_norm(input, weight, bias, running_mean, running_var, false, momentum, eps);
+}
+Four with_update(const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
+                 at::Tensor& running_mean, at::Tensor& running_var, double momentum, double eps) {
+  return std::tuple_cat(
+      batch_norm(input, weight, bias, running_mean, running_var, true, momentum, eps),
+      std::tuple(empty({0}, at::kByte)));
+}
+Four no_update(const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
+               const MaybeTensor& running_mean, const MaybeTensor& running_var, double momentum,
+               double eps) {
+  return std::tuple_cat(
+      batch_norm(input, weight, bias, running_mean, running_var, false, momentum, eps),
+      std::tuple(empty({0}, at::kByte)));
+}
+
+std::tuple<at::Tensor, at::Tensor> update_stats(const at::Tensor& input,
+                                                const MaybeTensor& running_mean,
+                                                const MaybeTensor& running_var, double momentum) {
+  const Statistics now = statistics(input);
+  update(running_mean, running_var, now, input, momentum);
+  return {give(now.mean, input.scalar_type()), give(now.variance, input.scalar_type())};
+}
+
+Three batch_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
+                          const MaybeTensor& weight, const MaybeTensor& running_mean,
+                          const MaybeTensor& running_var, const MaybeTensor& save_mean,
+                          const MaybeTensor& save_invstd, bool train, double eps,
+                          std::array<bool, 3> wanted) {
+  Three result;
+  const c10::ScalarType type = input.scalar_type();
+  const c10::ScalarType parameter = is_given(weight) ? weight->scalar_type() : type;
+  if (input.numel() == 0) {
+    const auto zeros = [&] {
+      at::Tensor z = empty({input.size(1)}, parameter);
+      put(z, number(0, parameter));
+      return z;
+    };
+    if (wanted[0]) std::get<0>(result) = empty(input.sizes(), type);
+    if (wanted[1]) std::get<1>(result) = zeros();
+    if (wanted[2]) std::get<2>(result) = zeros();
+    return result;
+  }
+  const weft::Tensor mean = wide_operand(train ? *save_mean : *running_mean);
+  const weft::Tensor invstd =
+      train ? wide_operand(*save_invstd) : wide_operand(*running_var).add(eps).rsqrt();
+  const auto axes = axes_of_batch(input);
+  const weft::Tensor g = wide_operand(gradient), scale = along_channels(invstd, input);
+  const weft::Tensor xhat = wide_operand(input).sub(along_channels(mean, input)).mul(scale);
+  const weft::Tensor by_bias = g.sum(axes, true), by_weight = g.mul(xhat).sum(axes, true);
+  if (wanted[0]) {
+    weft::Tensor dx = g;
+    if (train) {
+      const double share = 1.0 / double(elements_per_channel(input));
+      dx = g.sub(by_bias.mul(share)).sub(xhat.mul(by_weight.mul(share)));
+    }
+    dx = dx.mul(scale);
+    if (is_given(weight)) dx = dx.mul(along_channels(wide_operand(*weight), input));
+    std::get<0>(result) = give_in(std::move(dx), type, input.suggest_memory_format());
+  }
+  if (wanted[1]) std::get<1>(result) = give(by_weight.reshape({input.size(1)}), parameter);
+  if (wanted[2]) std::get<2>(result) = give(by_bias.reshape({input.size(1)}), parameter);
+  return result;
+}
+Three backward_of_update(const at::Tensor& gradient, const at::Tensor& input,
+                         const at::Tensor& weight, const MaybeTensor& running_mean,
+                         const MaybeTensor& running_var, const MaybeTensor& save_mean,
+                         const MaybeTensor& save_var, bool update, double eps,
+                         std::array<bool, 3> wanted, const at::Tensor&) {
+  return batch_norm_backward(gradient, input, weight, running_mean, running_var, save_mean,
+                             save_var, update, eps, wanted);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
+  native<at::_ops::native_batch_norm, batch_norm>(m);
+  native<at::_ops::native_batch_norm_out, batch_norm_out>(m);
+  native<at::_ops::native_batch_norm_backward, batch_norm_backward>(m);
+  native<at::_ops::_native_batch_norm_legit, legit>(m);
+  native<at::_ops::_native_batch_norm_legit_out, legit_out>(m);
+  native<at::_ops::_native_batch_norm_legit_no_stats, legit_no_stats>(m);
+  native<at::_ops::_native_batch_norm_legit_no_stats_out, legit_no_stats_out>(m);
+  native<at::_ops::_native_batch_norm_legit_no_training, legit_no_training>(m);
+  native<at::_ops::_batch_norm_with_update, with_update>(m);
+  native<at::_ops::_batch_norm_no_update, no_update>(m);
+  native<at::_ops::batch_norm_update_stats, update_stats>(m);
+  native<at::_ops::batch_norm_backward, backward_of_update>(m);
+}
+
+}  // namespace
+}  // namespace weft::pytorch

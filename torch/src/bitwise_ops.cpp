@@ -1,0 +1,125 @@
+// Logic of truth values and of bits, and what integers divide.
+#include <ATen/ops/bitwise_and_meta.h>
+#include <ATen/ops/bitwise_left_shift_meta.h>
+#include <ATen/ops/bitwise_not_meta.h>
+#include <ATen/ops/bitwise_or_meta.h>
+#include <ATen/ops/bitwise_right_shift_meta.h>
+#include <ATen/ops/bitwise_xor_meta.h>
+#include <ATen/ops/gcd_meta.h>
+#include <ATen/ops/lcm_meta.h>
+#include <torch/library.h>
+
+#include "convert.h"
+#include "elementwise.h"
+#include "ir/op.h"
+#include "operators.h"
+#include "storage.h"
+#include "structured.h"
+#include "weft/tensor.h"
+
+namespace weft::pytorch {
+namespace {
+
+Term is_true(const Term& x) { return x.dtype().is_bool() ? x : x != x.like(int64_t(0)); }
+
+template <Op op>
+Term logical(const Term& x, const Term& y) {
+  return apply(op, is_true(x), is_true(y));
+}
+weft::Tensor logical_not(const Shaped&, const at::Tensor& a) {
+  return tensor_of(!is_true(Term(read(operand(a)))), dtypes::bool_);
+}
+// Of any dtype; without an output, bools.
+struct LogicalNotMeta : at::TensorIteratorBase {
+  void meta(const at::Tensor& self) {
+    at::TensorIteratorConfig config;
+    config.check_all_same_dtype(false).add_output(maybe_get_output()).add_const_input(self);
+    if (!maybe_get_output().defined()) config.declare_static_dtype(at::kBool);
+    build(config);
+  }
+};
+
+template <Op op>
+Term bits(const Term& x, const Term& y) {
+  return apply(op, x, y);
+}
+Term invert(const Term& x) { return !x; }
+
+// Past the width all bits are gone: what is left is 0, or the sign.
+Term shift_right(const Term& x, const Term& y) {
+  const Term most = y.like(int64_t(x.dtype().bits() - 1)), zero = y.like(int64_t(0));
+  const bool is_signed = y.dtype().is_signed();
+  const Term is_far = is_signed ? (y < zero) | (most < y) : most < y;
+  if (!x.dtype().is_signed()) return where(is_far, zero, apply(Op::SHR, x, y));
+  return apply(Op::SHR, x, where(is_far, most, y));
+}
+
+// ---- by Euclid, as often as the longest chain of remainders of the width asks for
+
+Term size_of(const Term& x) { return x.dtype().is_signed() ? apply(Op::MAX, x, -x) : x; }
+
+Term gcd(const Term& x, const Term& y) {
+  const int bits = x.dtype().bits() - int(x.dtype().is_signed());
+  const Term zero = x.like(int64_t(0));
+  Term a = size_of(x), b = size_of(y);
+  for (int i = 0; i < bits * 3 / 2; i++) {  // 1.44 per bit
+    const Term is_done = b == zero, rest = apply(Op::CMOD, a, b);
+    a = where(is_done, a, b);
+    b = where(is_done, zero, rest);
+  }
+  return size_of(a);
+}
+Term lcm(const Term& x, const Term& y) {
+  const Term divisor = gcd(x, y), zero = x.like(int64_t(0));
+  return where(divisor == zero, zero, size_of(apply(Op::CDIV, x, divisor) * y));
+}
+
+// NOLINTBEGIN: PyTorch's macros
+#define WEFT_BITS(name, formula)                                                     \
+  structured<at::meta::structured_##name##_Tensor, formula, at::_ops::name##_Tensor, \
+             at::_ops::name##__Tensor, at::_ops::name##_Tensor_out>(m)
+#define WEFT_LOGICAL(name, op)                                                       \
+  structured<ComparisonMeta, kPlain<logical<op>>, at::_ops::name, at::_ops::name##_, \
+             at::_ops::name##_out>(m)
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  WEFT_BITS(bitwise_and, kPlain<bits<Op::AND>>);
+  WEFT_BITS(bitwise_or, kPlain<bits<Op::OR>>);
+  WEFT_BITS(bitwise_xor, kPlain<bits<Op::XOR>>);
+  WEFT_BITS(bitwise_left_shift, kPlain<bits<Op::SHL>>);
+  WEFT_BITS(bitwise_right_shift, kPlain<shift_right>);
+  structured<at::meta::structured_bitwise_not, kPlain<invert>, at::_ops::bitwise_not,
+             at::_ops::bitwise_not_, at::_ops::bitwise_not_out>(m);
+  WEFT_LOGICAL(logical_and, Op::AND);
+  WEFT_LOGICAL(logical_or, Op::OR);
+  WEFT_LOGICAL(logical_xor, Op::XOR);
+  structured<LogicalNotMeta, logical_not, at::_ops::logical_not, at::_ops::logical_not_,
+             at::_ops::logical_not_out>(m);
+
+  structured<at::meta::structured_gcd, kPlain<gcd>, at::_ops::gcd, at::_ops::gcd_,
+             at::_ops::gcd_out>(m);
+  structured<at::meta::structured_lcm, kPlain<lcm>, at::_ops::lcm, at::_ops::lcm_,
+             at::_ops::lcm_out>(m);
+
+  using Left = WithNumber<BinaryMeta, kPlain<bits<Op::SHL>>, at::_ops::__lshift___Tensor,
+                          at::_ops::__ilshift___Tensor>;
+  using Right = WithNumber<BinaryMeta, kPlain<shift_right>, at::_ops::__rshift___Tensor,
+                           at::_ops::__irshift___Tensor>;
+  native<at::_ops::__lshift___Scalar, Left::functional<>>(m);
+  native<at::_ops::__ilshift___Scalar, Left::in_place<>>(m);
+  native<at::_ops::__rshift___Scalar, Right::functional<>>(m);
+  native<at::_ops::__irshift___Scalar, Right::in_place<>>(m);
+  native<at::_ops::__lshift___Tensor,
+         FunctionalForm<BinaryMeta, kPlain<bits<Op::SHL>>, at::_ops::__lshift___Tensor>::call>(m);
+  native<at::_ops::__ilshift___Tensor,
+         InPlaceForm<BinaryMeta, kPlain<bits<Op::SHL>>, at::_ops::__ilshift___Tensor>::call>(m);
+  native<at::_ops::__rshift___Tensor,
+         FunctionalForm<BinaryMeta, kPlain<shift_right>, at::_ops::__rshift___Tensor>::call>(m);
+  native<at::_ops::__irshift___Tensor,
+         InPlaceForm<BinaryMeta, kPlain<shift_right>, at::_ops::__irshift___Tensor>::call>(m);
+}
+#undef WEFT_BITS
+#undef WEFT_LOGICAL
+// NOLINTEND
+
+}  // namespace
+}  // namespace weft::pytorch

@@ -1,0 +1,77 @@
+// Kernels for complex operands.
+#include "complex_kernels.h"
+
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/boxing/KernelFunction.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
+#include "convert.h"
+#include "counters.h"
+#include "native.h"
+
+namespace weft::pytorch {
+namespace {
+
+struct Entry {
+  c10::KernelFunction kernel;
+  Accepts accepts;
+  OperatorCount* count;
+};
+std::unordered_map<std::string, Entry>& entries() {
+  static auto* const kEntries = new std::unordered_map<std::string, Entry>;
+  return *kEntries;
+}
+
+bool is_accepted(const at::Tensor& tensor) {
+  if (!tensor.defined()) return true;
+  const c10::ScalarType type = tensor.scalar_type();
+  const bool is_pair = type == c10::kComplexFloat || type == c10::kComplexDouble;
+  const bool is_here = tensor.device().is_privateuseone() || tensor.dim() == 0;
+  return is_here && (is_computed(type) || is_pair);
+}
+
+}  // namespace
+
+bool accepts_complex(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  const size_t count = op.schema().arguments().size();
+  bool has_complex = false;
+  for (const c10::IValue& value : torch::jit::last(stack, count)) {
+    has_complex |= value.isComplexDouble();
+    if (value.isTensor()) {
+      if (!is_accepted(value.toTensor())) return false;
+      has_complex |= value.toTensor().defined() && value.toTensor().is_complex();
+    }
+    if (!value.isTensorList()) continue;
+    for (const at::Tensor& tensor : value.toTensorVector()) {
+      if (!is_accepted(tensor)) return false;
+      has_complex |= tensor.is_complex();
+    }
+  }
+  return has_complex;
+}
+
+void add_complex_kernel(const std::string& name, c10::KernelFunction kernel, Accepts accepts) {
+  entries().emplace(name, Entry{std::move(kernel), accepts, new OperatorCount(name)});
+}
+
+bool call_complex_kernel(const c10::OperatorHandle& op, const std::string& name,
+                         torch::jit::Stack* stack) {
+  const auto found = entries().find(name);
+  if (found == entries().end() || !found->second.accepts(op, *stack)) return false;
+  found->second.count->add();
+  try {
+    found->second.kernel.callBoxed(op, c10::DispatchKeySet(), stack);
+  } catch (const c10::Error&) {
+    throw;
+  } catch (const std::exception&) {
+    throw_as_torch();
+  }
+  return true;
+}
+
+}  // namespace weft::pytorch

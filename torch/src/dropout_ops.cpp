@@ -1,0 +1,58 @@
+// Dropout, by the bits of the device's generator.
+#include <cmath>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include <torch/library.h>
+
+#include "convert.h"
+#include "dropout.h"
+#include "formulas.h"
+#include "generator.h"
+#include "ir/op.h"
+#include "native.h"
+#include "operators.h"
+#include "storage.h"
+#include "weft/tensor.h"
+
+namespace weft::pytorch {
+
+// 24 bits of each block, as numbers from 0 to 1: one is dropped where its number is less than p.
+weft::Tensor kept_by_chance(Ints shape, double p) {
+  const weft::Tensor bits = draw_blocks(std::nullopt, shape).binary(Op::SHR, int64_t(40));
+  return bits.cast(dtypes::int32).ge(int64_t(std::llround(p * double(1 << 24))));
+}
+
+namespace {
+
+std::tuple<at::Tensor, at::Tensor> dropout(const at::Tensor& input, double p,
+                                           std::optional<bool> train) {
+  if (input.numel() == 0) {
+    return {empty(input.sizes(), input.scalar_type()), empty(input.sizes(), at::kBool)};
+  }
+  const bool drops = !train || *train;
+  const weft::Tensor x = wide_operand(input);
+  if (!drops) {
+    at::Tensor mask = empty(input.sizes(), at::kBool);
+    put(mask, number(true, at::kBool));
+    return {give(x, input.scalar_type()), std::move(mask)};
+  }
+  at::Tensor mask = give(kept_by_chance(ints(input.sizes()), p), at::kBool);
+  const double scale = p == 1 ? 0.0 : 1.0 / (1.0 - p);
+  weft::Tensor y = x.mul(handle(mask).cast(x.dtype())).mul(scale);
+  return {give(std::move(y), input.scalar_type()), std::move(mask)};
+}
+
+at::Tensor dropout_backward(const at::Tensor& gradient, const at::Tensor& mask, double scale) {
+  const weft::Tensor g = wide_operand(gradient);
+  return give(g.mul(operand(mask).cast(g.dtype())).mul(scale), gradient.scalar_type());
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
+  native<at::_ops::native_dropout, dropout>(m);
+  native<at::_ops::native_dropout_backward, dropout_backward>(m);
+}
+
+}  // namespace
+}  // namespace weft::pytorch

@@ -1,0 +1,92 @@
+// What formulas of operators share.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/ScalarType.h>
+#include <c10/util/ArrayRef.h>
+
+#include "convert.h"
+#include "storage.h"
+#include "tensor/operand.h"
+#include "weft/dtype.h"
+#include "weft/gradient.h"
+#include "weft/tensor.h"
+
+namespace weft::pytorch {
+
+// Floats of less than 32 bits in float32: results are rounded once, at the end.
+inline weft::Tensor wide(const weft::Tensor& x) {
+  return x.dtype().is_float() && x.dtype().bits() < 32 ? x.cast(dtypes::float32) : x;
+}
+inline weft::Tensor wide_operand(const at::Tensor& x) { return wide(operand(x)); }
+
+inline bool is_given(const std::optional<at::Tensor>& tensor) {
+  return tensor && tensor->defined();
+}
+inline std::optional<weft::Tensor> wide_operand(const std::optional<at::Tensor>& x) {
+  if (!is_given(x)) return {};
+  return wide_operand(*x);
+}
+
+inline std::vector<int64_t> list_of(c10::IntArrayRef list) { return {list.begin(), list.end()}; }
+// Lists of options may have one number for all axes.
+inline std::vector<int64_t> list_of(c10::IntArrayRef list, size_t count) {
+  return list.size() == 1 ? std::vector<int64_t>(count, list[0]) : list_of(list);
+}
+
+inline std::vector<int64_t> axes_from(int64_t first, int64_t past) {
+  std::vector<int64_t> axes;
+  for (int64_t i = first; i < past; i++) axes.push_back(i);
+  return axes;
+}
+
+// A tensor of the device with these values, laid out as `like` wishes: channels last, or not.
+inline at::Tensor give_in(weft::Tensor value, c10::ScalarType type, c10::MemoryFormat format) {
+  const Sizes shape(value.shape());
+  at::Tensor result = empty(ints(shape), type);
+  if (format != c10::MemoryFormat::Contiguous) {
+    result.unsafeGetTensorImpl()->empty_tensor_restride(format);
+  }
+  put(result, std::move(value));
+  return result;
+}
+
+// What the gradient of a function of tensors is by each of them, where `gradient` is that by its
+// result. Shapes alone matter of the tensors that it is linear in.
+template <size_t count, class Function>
+std::array<weft::Tensor, count> pulled_back(const std::array<weft::Tensor, count>& at,
+                                            const weft::Tensor& gradient, Function&& function) {
+  const auto leaf = [](const weft::Tensor& x) {
+    weft::Tensor own = tensor_of(read(x));
+    own.set_requires_grad();
+    return own;
+  };
+  std::array<weft::Tensor, count> leaves = [&]<size_t... i>(std::index_sequence<i...>) {
+    return std::array<weft::Tensor, count>{leaf(at[i])...};
+  }(std::make_index_sequence<count>());
+  const GradMode on(true);
+  const weft::Tensor y =
+      tensor_of(read(function(leaves)));  // all of a storage, whatever view it was
+  const NoGrad off;
+  std::vector<weft::Tensor> by = y.gradient(leaves, gradient);
+  return [&]<size_t... i>(std::index_sequence<i...>) {
+    return std::array<weft::Tensor, count>{std::move(by[i])...};
+  }(std::make_index_sequence<count>());
+}
+
+// The same of a function of one tensor that is linear in it: (shape) tells all of the tensor.
+template <class Function>
+weft::Tensor pulled_back(c10::IntArrayRef shape, const weft::Tensor& gradient,
+                         Function&& function) {
+  const std::array at{weft::Tensor::empty(ints(shape), gradient.dtype(), weft_device().name())};
+  return pulled_back(at, gradient, [&](const auto& leaves) { return function(leaves[0]); })[0];
+}
+
+}  // namespace weft::pytorch

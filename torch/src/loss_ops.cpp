@@ -1,0 +1,248 @@
+// Losses of two operands, element by element, and their gradients.
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include <ATen/ExpandUtils.h>
+#include <ATen/TensorIterator.h>
+#include <ATen/core/Reduction.h>
+#include <ATen/ops/result_type_native.h>
+#include <torch/library.h>
+
+#include "convert.h"
+#include "elementwise.h"
+#include "native.h"
+#include "operators.h"
+#include "storage.h"
+#include "structured.h"
+#include "weft/tensor.h"
+
+namespace weft::pytorch {
+namespace {
+
+using TensorRef = const at::Tensor&;
+using Maybe = const std::optional<at::Tensor>&;
+
+bool is_given(Maybe x) { return x && x->defined(); }
+
+// ---- what all share
+
+// The shape that the operands broadcast to, reduced or not, in the dtype that they meet in.
+struct LossMeta : at::impl::MetaBase {
+  void shape(TensorRef self, TensorRef target, int64_t reduction) {
+    const auto type = at::native::result_type(self, target);
+    if (reduction == at::Reduction::None) {
+      const auto sizes = at::infer_size_dimvector(self.sizes(), target.sizes());
+      set_output_raw_strided(0, sizes, {}, self.options().dtype(type));
+    } else {
+      set_output_raw_strided(0, {}, {}, self.options().dtype(type));
+    }
+  }
+  void meta(TensorRef self, TensorRef target, int64_t reduction) { shape(self, target, reduction); }
+};
+struct SmoothMeta : LossMeta {
+  void meta(TensorRef self, TensorRef target, int64_t reduction, double beta) {
+    TORCH_CHECK(beta >= 0, "smooth_l1_loss does not support negative values for beta.");
+    shape(self, target, reduction);
+  }
+};
+struct HuberMeta : LossMeta {
+  void meta(TensorRef self, TensorRef target, int64_t reduction, double delta) {
+    TORCH_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
+    shape(self, target, reduction);
+  }
+};
+
+// f of the elements, reduced. Sums are of what is computed, not of what is rounded.
+template <class Function, class... Operands>
+weft::Tensor loss(const Shaped& s, int64_t reduction, at::IntArrayRef sizes, Function&& f,
+                  const Operands&... operands) {
+  const auto type = computing_type(s.out().scalar_type());
+  const weft::Tensor losses = tensor_of(f(term_of(operands, ints(sizes), type)...), dtype_of(type));
+  if (reduction == at::Reduction::Mean) return losses.mean();
+  return reduction == at::Reduction::Sum ? losses.sum() : losses;
+}
+// Over two operands that broadcast.
+template <class Function>
+weft::Tensor loss_of_two(const Shaped& s, int64_t reduction, TensorRef a, TensorRef b,
+                         Function&& f) {
+  const auto sizes = at::infer_size_dimvector(a.sizes(), b.sizes());
+  return loss(s, reduction, sizes, std::forward<Function>(f), a, b);
+}
+
+// The share of an element in the loss.
+double share(int64_t reduction, int64_t count) {
+  return reduction == at::Reduction::Mean ? 1.0 / double(count) : 1.0;
+}
+
+// Three operands: the gradient of the loss, and those that it was of.
+struct GradientMeta : at::TensorIteratorBase {
+  template <class... Rest>
+  void meta(TensorRef grad, TensorRef self, TensorRef target, const Rest&...) {
+    at::TensorIteratorConfig config;
+    config.add_output(maybe_get_output()).add_const_input(self).add_const_input(target);
+    config.add_const_input(grad).promote_inputs_to_common_dtype(true);
+    config.cast_common_dtype_to_outputs(true).enforce_safe_casting_to_output(true);
+    build(config);
+  }
+};
+template <class Function>
+weft::Tensor gradient(const Shaped& s, int64_t reduction, TensorRef grad, TensorRef self,
+                      TensorRef target, Function&& slope) {
+  const double factor = share(reduction, s.out().numel());
+  const auto f = [&](const Term& g, const Term& x, const Term& y) {
+    return factor == 1 ? g * slope(x, y) : g * factor * slope(x, y);
+  };
+  return compute_reals(s, f, grad, self, target);
+}
+
+// ---- squares and what grows slower
+
+weft::Tensor mse(const Shaped& s, TensorRef self, TensorRef target, int64_t reduction) {
+  return loss_of_two(s, reduction, self, target,
+                     [](const Term& x, const Term& y) { return (x - y) * (x - y); });
+}
+weft::Tensor mse_backward(const Shaped& s, TensorRef grad, TensorRef self, TensorRef target,
+                          int64_t reduction) {
+  return gradient(s, reduction, grad, self, target,
+                  [](const Term& x, const Term& y) { return 2 * (x - y); });
+}
+
+weft::Tensor smooth_l1(const Shaped& s, TensorRef self, TensorRef target, int64_t reduction,
+                       double beta) {
+  return loss_of_two(s, reduction, self, target, [&](const Term& x, const Term& y) {
+    const Term z = magnitude_of(x - y);
+    return beta == 0 ? z : where(z < beta, 0.5 * z * z / beta, z - 0.5 * beta);
+  });
+}
+weft::Tensor smooth_l1_backward(const Shaped& s, TensorRef grad, TensorRef self, TensorRef target,
+                                int64_t reduction, double beta) {
+  return gradient(s, reduction, grad, self, target, [&](const Term& x, const Term& y) {
+    const Term d = x - y;
+    const Term inside = beta == 0 ? d.like(0.0) : d / beta;
+    const Term is_low = (d < -beta) | ((d == -beta) & (d != d.like(0.0)));
+    const Term is_high = (beta < d) | ((d == beta) & (d != d.like(0.0)));
+    return where(is_low, -1.0, where(is_high, 1.0, inside));
+  });
+}
+
+weft::Tensor huber(const Shaped& s, TensorRef self, TensorRef target, int64_t reduction,
+                   double delta) {
+  return loss_of_two(s, reduction, self, target, [&](const Term& x, const Term& y) {
+    const Term z = magnitude_of(x - y);
+    return where((z < delta) | (z == delta), 0.5 * z * z, delta * (z - 0.5 * delta));
+  });
+}
+weft::Tensor huber_backward(const Shaped& s, TensorRef grad, TensorRef self, TensorRef target,
+                            int64_t reduction, double delta) {
+  return gradient(s, reduction, grad, self, target, [&](const Term& x, const Term& y) {
+    const Term d = x - y;
+    return at_most(at_least(d, -delta), delta);
+  });
+}
+
+// log(1 + exp(-y x))
+weft::Tensor soft_margin(const Shaped& s, TensorRef self, TensorRef target, int64_t reduction) {
+  return loss_of_two(s, reduction, self, target,
+                     [](const Term& x, const Term& y) { return softplus(-(x * y)); });
+}
+weft::Tensor soft_margin_backward(const Shaped& s, TensorRef grad, TensorRef self, TensorRef target,
+                                  int64_t reduction) {
+  return gradient(s, reduction, grad, self, target,
+                  [](const Term& x, const Term& y) { return -y * sigmoid(-(x * y)); });
+}
+
+// ---- cross entropies of two classes
+
+struct EntropyMeta : LossMeta {
+  void meta(TensorRef self, TensorRef target, Maybe, int64_t reduction) {
+    TORCH_CHECK(self.sizes() == target.sizes(), "Using a target size (", target.sizes(),
+                ") that is different to the input size (", self.sizes(),
+                ") is deprecated. Please ensure they have the same size.");
+    shape(self, target, reduction);
+  }
+};
+// Logarithms are at least -100.
+weft::Tensor cross_entropy(const Shaped& s, TensorRef self, TensorRef target, Maybe weight,
+                           int64_t reduction) {
+  const auto sizes = self.sizes();
+  const auto type = computing_type(s.out().scalar_type());
+  return loss(
+      s, reduction, sizes,
+      [&](const Term& x, const Term& y) {
+        const Term bounded = at_least(log1p(-x), -100), direct = at_least(log(x), -100);
+        const Term result = (y - 1) * bounded - y * direct;
+        return is_given(weight) ? result * term_of(*weight, ints(sizes), type) : result;
+      },
+      self, target);
+}
+struct EntropyGradientMeta : GradientMeta {
+  void meta(TensorRef grad, TensorRef self, TensorRef target, Maybe, int64_t) {
+    GradientMeta::meta(grad, self, target);
+  }
+};
+weft::Tensor cross_entropy_backward(const Shaped& s, TensorRef grad, TensorRef self,
+                                    TensorRef target, Maybe weight, int64_t reduction) {
+  return gradient(s, reduction, grad, self, target, [&](const Term& x, const Term& y) {
+    const Term slope = (x - y) / at_least((1 - x) * x, 1e-12);
+    if (!is_given(weight)) return slope;
+    return slope * term_of(*weight, ints(s.out().sizes()), computing_type(*s.common));
+  });
+}
+
+// (1 - y) x + l (log(1 + exp(-|x|)) + max(-x, 0)), with l = 1 + (p - 1) y for a weight p.
+struct LogitsMeta : LossMeta {
+  void meta(TensorRef self, TensorRef target, Maybe weight, Maybe positive, int64_t reduction) {
+    if (reduction != at::Reduction::None) return shape(self, target, reduction);
+    auto sizes = at::infer_size_dimvector(self.sizes(), target.sizes());
+    if (is_given(weight)) sizes = at::infer_size_dimvector(sizes, weight->sizes());
+    if (is_given(positive)) sizes = at::infer_size_dimvector(sizes, positive->sizes());
+    set_output_raw_strided(0, sizes, {},
+                           self.options().dtype(at::native::result_type(self, target)));
+  }
+};
+weft::Tensor logits(const Shaped& s, TensorRef self, TensorRef target, Maybe weight, Maybe positive,
+                    int64_t reduction) {
+  auto sizes = at::infer_size_dimvector(self.sizes(), target.sizes());
+  if (is_given(weight)) sizes = at::infer_size_dimvector(sizes, weight->sizes());
+  if (is_given(positive)) sizes = at::infer_size_dimvector(sizes, positive->sizes());
+  const auto type = computing_type(s.out().scalar_type());
+  const Ints shape = ints(at::IntArrayRef(sizes));
+  return loss(
+      s, reduction, sizes,
+      [&](const Term& x, const Term& y) {
+        Term entropy = softplus(-x);
+        if (is_given(positive)) entropy = entropy * (1 + (term_of(*positive, shape, type) - 1) * y);
+        const Term result = (1 - y) * x + entropy;
+        return is_given(weight) ? result * term_of(*weight, shape, type) : result;
+      },
+      self, target);
+}
+
+// NOLINTBEGIN: PyTorch's macros
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  structured<SmoothMeta, smooth_l1, at::_ops::smooth_l1_loss, at::_ops::smooth_l1_loss_out>(m);
+  structured<LossMeta, mse, at::_ops::mse_loss, at::_ops::mse_loss_out>(m);
+  structured<HuberMeta, huber, at::_ops::huber_loss, at::_ops::huber_loss_out>(m);
+  structured<LossMeta, soft_margin, at::_ops::soft_margin_loss, at::_ops::soft_margin_loss_out>(m);
+  structured<EntropyMeta, cross_entropy, at::_ops::binary_cross_entropy,
+             at::_ops::binary_cross_entropy_out>(m);
+  native<at::_ops::binary_cross_entropy_with_logits,
+         FunctionalForm<LogitsMeta, logits, at::_ops::binary_cross_entropy_with_logits>::call>(m);
+
+  structured<GradientMeta, mse_backward, at::_ops::mse_loss_backward,
+             at::_ops::mse_loss_backward_grad_input>(m);
+  structured<GradientMeta, smooth_l1_backward, at::_ops::smooth_l1_loss_backward,
+             at::_ops::smooth_l1_loss_backward_grad_input>(m);
+  structured<GradientMeta, huber_backward, at::_ops::huber_loss_backward,
+             at::_ops::huber_loss_backward_out>(m);
+  structured<GradientMeta, soft_margin_backward, at::_ops::soft_margin_loss_backward,
+             at::_ops::soft_margin_loss_backward_grad_input>(m);
+  structured<EntropyGradientMeta, cross_entropy_backward, at::_ops::binary_cross_entropy_backward,
+             at::_ops::binary_cross_entropy_backward_grad_input>(m);
+}
+// NOLINTEND
+
+}  // namespace
+}  // namespace weft::pytorch

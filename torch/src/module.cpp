@@ -1,0 +1,83 @@
+// weft.torch._C: what weft/torch/__init__.py needs of the device.
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <torch/csrc/Generator.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include "compiled_graph.h"
+#include "counters.h"
+#include "fallback.h"
+#include "generator.h"
+#include "storage.h"
+
+namespace nb = nanobind;
+
+namespace nanobind::detail {
+
+// PyTorch's tensors, as its own bindings pass them; one that is not defined is None.
+template <>
+struct type_caster<at::Tensor> {
+  NB_TYPE_CASTER(at::Tensor, const_name("torch.Tensor"))
+  bool from_python(handle source, uint8_t, cleanup_list*) noexcept {
+    if (source.is_none()) return true;
+    if (!THPVariable_Check(source.ptr())) return false;
+    value = THPVariable_Unpack(source.ptr());
+    return true;
+  }
+  static handle from_cpp(const at::Tensor& tensor, rv_policy, cleanup_list*) noexcept {
+    return THPVariable_Wrap(tensor);
+  }
+};
+
+}  // namespace nanobind::detail
+
+namespace weft::pytorch {
+namespace {
+
+void realize_tensor(const at::Tensor& tensor) {
+  if (tensor.device().is_privateuseone()) realize(tensor);
+}
+
+}  // namespace
+
+NB_MODULE(_C, m) {  // NOLINT
+  nb::class_<CompiledGraph>(m, "CompiledGraph")
+      .def("__init__",
+           [](CompiledGraph* self, nb::callable run) {
+             new (self) CompiledGraph([run](const CompiledGraph::Tensors& inputs) {
+               const nb::gil_scoped_acquire gil;
+               return nb::cast<CompiledGraph::Tensors>(run(inputs));
+             });
+           })
+      .def("__call__", &CompiledGraph::operator(), nb::call_guard<nb::gil_scoped_release>())
+      .def_prop_ro("kernels", &CompiledGraph::kernels)
+      .def_prop_ro("is_captured", &CompiledGraph::is_captured);
+  m.def("native_counts", &native_counts);
+  m.def("fallback_counts", &fallback_counts);
+  m.def("reset_counts", &reset_counts);
+  m.def("set_fallbacks", [](bool are_allowed) {
+    set_fallbacks(are_allowed ? Fallbacks::kAllowed : Fallbacks::kForbidden);
+  });
+  m.def("set_fallback_warnings", &set_fallback_warnings);
+  m.def("set_decomposer", [](nb::callable decomposer) {
+    set_decomposer([decomposer] {
+      const nb::gil_scoped_acquire gil;
+      decomposer();
+    });
+  });
+  m.def("live_storages", &live_storages);
+  m.def("is_pending", [](const at::Tensor& tensor) { return is_pending(tensor); });
+  m.def("realize", &realize_tensor, nb::call_guard<nb::gil_scoped_release>());
+  m.def("realize_all", &realize_all, nb::call_guard<nb::gil_scoped_release>());
+  m.def("synchronize", &synchronize, nb::call_guard<nb::gil_scoped_release>());
+  m.def("default_generator",
+        [] { return nb::steal(THPGenerator_initDefaultGenerator(default_generator())); });
+}
+
+}  // namespace weft::pytorch

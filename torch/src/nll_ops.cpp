@@ -1,0 +1,166 @@
+// Negative log likelihood: of log-probabilities, that of the class of each row. A class is found by
+// comparing, so that losses and their gradients are elementwise.
+#include <array>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Reduction.h>
+#include <ATen/native/Resize.h>
+#include <ATen/ops/nll_loss_backward_meta.h>
+#include <ATen/ops/nll_loss_forward_meta.h>
+#include <c10/util/Exception.h>
+#include <torch/library.h>
+
+#include "convert.h"
+#include "formulas.h"
+#include "native.h"
+#include "operators.h"
+#include "storage.h"
+#include "structured.h"
+#include "tensor/places.h"
+#include "weft/tensor.h"
+
+namespace weft::pytorch {
+namespace {
+
+using MaybeTensor = std::optional<at::Tensor>;
+using Two = std::array<weft::Tensor, 2>;
+
+// A row of classes is along axis 1, or axis 0 of a vector.
+struct Rows {
+  weft::Tensor classes;                 // of each row, 0 where it is ignored
+  weft::Tensor counts;                  // whether it is not ignored
+  std::optional<weft::Tensor> weights;  // of each row
+};
+Rows rows_of(const at::Tensor& self, const at::Tensor& target, const MaybeTensor& weight,
+             int64_t ignored, DType type) {
+  const weft::Tensor given = operand(target).cast(dtypes::int64);
+  const weft::Tensor counts = given.ne(ignored);
+  const weft::Tensor classes = weft::Tensor::where(counts, given, int64_t(0));
+  if (!is_given(weight)) return {classes, counts, {}};
+  const weft::Tensor of_class = wide_operand(*weight).cast(type).reshape({weight->numel()});
+  return {classes, counts,
+          weft::Tensor::where(
+              counts, of_class.index_select(0, classes.flatten()).reshape(classes.shape()), 0.0)};
+}
+
+// A class past the last is an error when the loss is read; so is a negative one.
+weft::Tensor checked(const weft::Tensor& classes, int64_t count) {
+  return weft::Tensor::where(classes.lt(int64_t(0)), count, classes);
+}
+
+Two forward(const at::Tensor& self, const at::Tensor& target, const MaybeTensor& weight,
+            int64_t reduction, int64_t ignored) {
+  const weft::Tensor x = wide_operand(self);
+  Rows rows = rows_of(self, target, weight, ignored, x.dtype());
+  const int64_t axis = x.ndim() == 1 ? 0 : 1;
+  const weft::Tensor index = checked(rows.classes, x.shape()[size_t(axis)]);
+  const weft::Tensor at_class =
+      x.gather(axis, x.ndim() == 1 ? index.reshape({1}) : index.unsqueeze(1));
+  weft::Tensor losses = at_class.reshape(rows.classes.shape()).neg();
+  if (rows.weights) losses = losses.mul(*rows.weights);
+  losses = weft::Tensor::where(rows.counts, losses, 0.0);
+  if (reduction == at::Reduction::None) {
+    return {losses, weft::Tensor::zeros({}, x.dtype(), x.device())};
+  }
+  const weft::Tensor total = rows.weights ? rows.weights->sum() : rows.counts.cast(x.dtype()).sum();
+  const weft::Tensor sum = losses.sum();
+  return {reduction == at::Reduction::Mean ? sum.div(total) : sum, total};
+}
+
+weft::Tensor backward(const at::Tensor& gradient, const at::Tensor& self, const at::Tensor& target,
+                      const MaybeTensor& weight, int64_t reduction, int64_t ignored,
+                      const at::Tensor& total_weight) {
+  weft::Tensor g = wide_operand(gradient).neg();
+  if (reduction == at::Reduction::Mean) g = g.div(wide_operand(total_weight));
+  Rows rows = rows_of(self, target, weight, ignored, g.dtype());
+  if (rows.weights) g = g.mul(*rows.weights);
+  g = weft::Tensor::where(rows.counts, g, 0.0);
+  const int64_t axis = self.dim() == 1 ? 0 : 1;
+  const auto by_row = [&](const weft::Tensor& x) {
+    if (self.dim() == 1) return x.reshape({1});
+    return x.ndim() == 0 ? x : x.unsqueeze(1);
+  };
+  const weft::Tensor x = operand(self);
+  return weft::Tensor::where(places_along(x, size_t(axis)).eq(by_row(rows.classes)), by_row(g),
+                             0.0);
+}
+
+Two nll_forward(const Shaped&, const at::Tensor& self, const at::Tensor& target,
+                const MaybeTensor& weight, int64_t reduction, int64_t ignored) {
+  if (self.numel() == 0 || target.numel() == 0) {  // nothing to add up
+    const weft::Tensor zero = number(0, self.scalar_type());
+    return {reduction == at::Reduction::Mean ? zero.div(zero) : zero, zero};
+  }
+  return forward(self, target, weight, reduction, ignored);
+}
+weft::Tensor nll_backward(const Shaped&, const at::Tensor& gradient, const at::Tensor& self,
+                          const at::Tensor& target, const MaybeTensor& weight, int64_t reduction,
+                          int64_t ignored, const at::Tensor& total_weight) {
+  return backward(gradient, self, target, weight, reduction, ignored, total_weight);
+}
+
+// ---- of planes: (n, classes, height, width)
+
+void check_planes(const at::Tensor& self, const at::Tensor& target, const MaybeTensor& weight) {
+  TORCH_CHECK(target.dim() == 3, "only batches of spatial targets supported (3D tensors) but got ",
+              "targets of dimension: ", target.dim());
+  TORCH_CHECK(self.dim() == 4, "only batches of spatial inputs supported (4D tensors), but got ",
+              "input of dimension: ", self.dim());
+  TORCH_CHECK(!is_given(weight) || weight->numel() == self.size(1), "weight tensor should be ",
+              "defined either for all or no classes");
+  TORCH_CHECK(self.size(0) == target.size(0) && self.size(2) == target.size(1) &&
+                  self.size(3) == target.size(2),
+              "size mismatch (got input: ", self.sizes(), " , target: ", target.sizes());
+}
+
+std::tuple<at::Tensor, at::Tensor> nll2d_forward(const at::Tensor& self, const at::Tensor& target,
+                                                 const MaybeTensor& weight, int64_t reduction,
+                                                 int64_t ignored) {
+  check_planes(self, target, weight);
+  const c10::ScalarType type = self.scalar_type();
+  if (target.numel() == 0 && reduction == at::Reduction::None) {
+    at::Tensor total = empty({}, type);
+    put(total, number(0, type));
+    return {empty(target.sizes(), type), total};
+  }
+  Two both = target.numel() == 0 ? nll_forward({{}, {}}, self, target, weight, reduction, ignored)
+                                 : forward(self, target, weight, reduction, ignored);
+  return {give(std::move(both[0]), type), give(std::move(both[1]), type)};
+}
+std::tuple<at::Tensor&, at::Tensor&> nll2d_forward_out(const at::Tensor& self,
+                                                       const at::Tensor& target,
+                                                       const MaybeTensor& weight, int64_t reduction,
+                                                       int64_t ignored, at::Tensor& output,
+                                                       at::Tensor& total) {
+  auto [loss, weights] = nll2d_forward(self, target, weight, reduction, ignored);
+  at::native::resize_output(output, loss.sizes());
+  at::native::resize_output(total, weights.sizes());
+  put(output, handle(loss));
+  put(total, handle(weights));
+  return {output, total};
+}
+at::Tensor nll2d_backward(const at::Tensor& gradient, const at::Tensor& self,
+                          const at::Tensor& target, const MaybeTensor& weight, int64_t reduction,
+                          int64_t ignored, const at::Tensor& total_weight) {
+  check_planes(self, target, weight);
+  if (self.numel() == 0) return empty(self.sizes(), self.scalar_type());
+  return give(backward(gradient, self, target, weight, reduction, ignored, total_weight)
+                  .expand(ints(self.sizes())),
+              self.scalar_type());
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
+  structured<at::meta::structured_nll_loss_forward, nll_forward, at::_ops::nll_loss_forward,
+             at::_ops::nll_loss_forward_output>(m);
+  structured<at::meta::structured_nll_loss_backward, nll_backward, at::_ops::nll_loss_backward,
+             at::_ops::nll_loss_backward_grad_input>(m);
+  native<at::_ops::nll_loss2d_forward, nll2d_forward>(m);
+  native<at::_ops::nll_loss2d_forward_output, nll2d_forward_out>(m);
+  native<at::_ops::nll_loss2d_backward, nll2d_backward>(m);
+}
+
+}  // namespace
+}  // namespace weft::pytorch

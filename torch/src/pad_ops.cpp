@@ -1,0 +1,250 @@
+// Padding: with a number, or with the elements that a tensor has; columns of windows and back.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <ATen/native/Padding.h>
+#include <ATen/native/Resize.h>
+#include <ATen/native/im2col_shape_check.h>
+#include <ATen/ops/reflection_pad1d_backward_meta.h>
+#include <ATen/ops/reflection_pad1d_meta.h>
+#include <ATen/ops/reflection_pad3d_backward_meta.h>
+#include <ATen/ops/reflection_pad3d_meta.h>
+#include <ATen/ops/replication_pad1d_backward_meta.h>
+#include <ATen/ops/replication_pad1d_meta.h>
+#include <ATen/ops/replication_pad2d_meta.h>
+#include <ATen/ops/replication_pad3d_meta.h>
+#include <c10/util/Exception.h>
+#include <torch/library.h>
+
+#include "convert.h"
+#include "formulas.h"
+#include "native.h"
+#include "operators.h"
+#include "storage.h"
+#include "structured.h"
+#include "tensor/windows.h"
+#include "weft/tensor.h"
+
+namespace weft::pytorch {
+namespace {
+
+using at::IntArrayRef;
+using Mode = weft::Tensor::PadMode;
+
+// PyTorch lists pairs from the last axis on.
+std::vector<std::pair<int64_t, int64_t>> pairs_of(int64_t rank, IntArrayRef padding) {
+  std::vector<std::pair<int64_t, int64_t>> pairs(static_cast<size_t>(rank));
+  for (size_t i = 0; i < padding.size() / 2; i++) {
+    pairs[size_t(rank) - 1 - i] = {padding[2 * i], padding[2 * i + 1]};
+  }
+  return pairs;
+}
+
+at::Tensor constant_pad(const at::Tensor& self, IntArrayRef padding, const at::Scalar& value) {
+  TORCH_CHECK(padding.size() % 2 == 0, "Length of pad must be even but instead it equals ",
+              padding.size());
+  TORCH_CHECK(self.dim() * 2 >= int64_t(padding.size()), "Length of pad should be no more than ",
+              "twice the number of dimensions of the input. Pad length is ", padding.size(),
+              "while the input has ", self.dim(), "dimensions.");
+  const auto pairs = pairs_of(self.dim(), padding);
+  std::vector<int64_t> sizes = list_of(self.sizes());
+  bool is_cut_off = false;  // more is taken away from one end than there is
+  for (size_t i = 0; i < sizes.size(); i++) {
+    const int64_t left =
+        sizes[i] + std::min<int64_t>(pairs[i].first, 0) + std::min<int64_t>(pairs[i].second, 0);
+    is_cut_off |= left <= 0;
+    sizes[i] += pairs[i].first + pairs[i].second;
+    TORCH_CHECK(sizes[i] >= 0, "The input size ", self.size(int64_t(i)), ", plus negative padding ",
+                pairs[i].first, " and ", pairs[i].second, " resulted in a negative output size, ",
+                "which is invalid. Check dimension ", i, " of your input.");
+  }
+  at::Tensor result = empty(sizes, self.scalar_type());
+  const auto format = self.suggest_memory_format();
+  if (format != c10::MemoryFormat::Contiguous) {
+    result.unsafeGetTensorImpl()->empty_tensor_restride(format);
+  }
+  if (result.numel() == 0) return result;
+  const bool is_filled = self.numel() == 0 || is_cut_off;
+  put(result,
+      is_filled ? number(value, self.scalar_type()) : operand(self).pad(pairs, number_of(value)));
+  return result;
+}
+
+// ---- with its own elements
+
+template <Mode mode>
+weft::Tensor padded(const Shaped&, const at::Tensor& self, IntArrayRef padding) {
+  return operand(self).pad(pairs_of(self.dim(), padding), mode);
+}
+template <Mode mode>
+weft::Tensor backward_of(const at::Tensor& gradient, const at::Tensor& self, IntArrayRef padding) {
+  const auto pairs = pairs_of(self.dim(), padding);
+  return pulled_back(self.sizes(), wide_operand(gradient),
+                     [&](const weft::Tensor& x) { return x.pad(pairs, mode); });
+}
+template <Mode mode>
+weft::Tensor padded_backward(const Shaped&, const at::Tensor& gradient, const at::Tensor& self,
+                             IntArrayRef padding) {
+  return backward_of<mode>(gradient, self, padding);
+}
+
+// Where PyTorch has no shape function of its own.
+template <Mode mode>
+at::Tensor unshaped_backward(const at::Tensor& gradient, const at::Tensor& self,
+                             IntArrayRef padding) {
+  at::Tensor result = empty(self.sizes(), self.scalar_type());
+  if (result.numel() != 0) put(result, backward_of<mode>(gradient, self, padding));
+  return result;
+}
+template <Mode mode>
+at::Tensor& unshaped_backward_out(const at::Tensor& gradient, const at::Tensor& self,
+                                  IntArrayRef padding, at::Tensor& out) {
+  at::native::resize_output(out, self.sizes());
+  if (out.numel() != 0) put(out, backward_of<mode>(gradient, self, padding));
+  return out;
+}
+
+at::Tensor& reflection_pad2d_out(const at::Tensor& self, IntArrayRef padding, at::Tensor& out) {
+  at::native::padding::check_valid_input<2>(self, padding);
+  std::vector<int64_t> sizes = list_of(self.sizes());
+  const size_t rank = sizes.size();
+  for (size_t i = 0; i < 2; i++) {
+    const int64_t before = padding[2 * i], after = padding[2 * i + 1];
+    int64_t& size = sizes[rank - 1 - i];
+    TORCH_CHECK(before < size && after < size, "Argument #", i == 0 ? 4 : 6,
+                ": Padding size should be less than the corresponding input dimension, but got: ",
+                "padding (", before, ", ", after, ") at dimension ", rank - 1 - i, " of input ",
+                self.sizes());
+    size += before + after;
+  }
+  TORCH_CHECK(sizes[rank - 1] >= 1 && sizes[rank - 2] >= 1, "input is too small for padding ",
+              padding, ": calculated output ", IntArrayRef(sizes));
+  at::native::resize_output(out, sizes);
+  if (out.numel() != 0) put(out, padded<Mode::kReflect>({{}, {}}, self, padding));
+  return out;
+}
+at::Tensor reflection_pad2d(const at::Tensor& self, IntArrayRef padding) {
+  at::Tensor result = empty({0}, self.scalar_type());
+  reflection_pad2d_out(self, padding, result);
+  return result;
+}
+
+// ---- columns: (n, channels, height, width) to (n, channels * kernel, places)
+
+struct Columns {
+  WindowAxes axes;
+
+  Columns(IntArrayRef sizes, IntArrayRef kernel, IntArrayRef dilation, IntArrayRef padding,
+          IntArrayRef stride) {
+    for (size_t i = 0; i < 2; i++) {
+      axes.push_back({.size = sizes[i],
+                      .kernel = kernel[i],
+                      .stride = stride[i],
+                      .dilation = dilation[i],
+                      .before = padding[i],
+                      .after = padding[i]});
+    }
+    count_windows("im2col", axes, false);
+  }
+  weft::Tensor operator()(const weft::Tensor& x) const {
+    const weft::Tensor windows = windows_of(x, axes, int64_t(0)).permute({0, 1, 4, 5, 2, 3});
+    return windows.flatten(1, 3).flatten(2, 3);
+  }
+};
+
+at::Tensor& im2col_out(const at::Tensor& self, IntArrayRef kernel, IntArrayRef dilation,
+                       IntArrayRef padding, IntArrayRef stride, at::Tensor& out) {
+  TORCH_CHECK(
+      kernel.size() == 2 && dilation.size() == 2 && padding.size() == 2 && stride.size() == 2,
+      "im2col: expected kernel_size, dilation, padding and stride of size 2");
+  at::native::im2col_shape_check(self, at::Tensor(), kernel[0], kernel[1], dilation[0], dilation[1],
+                                 padding[0], padding[1], stride[0], stride[1]);
+  const bool has_batch = self.dim() == 4;
+  const Columns columns(self.sizes().slice(size_t(self.dim()) - 2), kernel, dilation, padding,
+                        stride);
+  const weft::Tensor x = operand(self);
+  weft::Tensor y = columns(has_batch ? x : x.unsqueeze(0));
+  if (!has_batch) y = y.squeeze(0);
+  at::native::resize_output(out, ints(Sizes(y.shape())));
+  if (out.numel() != 0) put(out, std::move(y));
+  return out;
+}
+at::Tensor im2col(const at::Tensor& self, IntArrayRef kernel, IntArrayRef dilation,
+                  IntArrayRef padding, IntArrayRef stride) {
+  at::Tensor result = empty({0}, self.scalar_type());
+  im2col_out(self, kernel, dilation, padding, stride, result);
+  return result;
+}
+
+at::Tensor& col2im_out(const at::Tensor& self, IntArrayRef size, IntArrayRef kernel,
+                       IntArrayRef dilation, IntArrayRef padding, IntArrayRef stride,
+                       at::Tensor& out) {
+  TORCH_CHECK(size.size() == 2 && kernel.size() == 2 && dilation.size() == 2 &&
+                  padding.size() == 2 && stride.size() == 2,
+              "col2im: expected output_size, kernel_size, dilation, padding and stride of size 2");
+  at::native::col2im_shape_check(self, at::Tensor(), size[0], size[1], kernel[0], kernel[1],
+                                 dilation[0], dilation[1], padding[0], padding[1], stride[0],
+                                 stride[1]);
+  const bool has_batch = self.dim() == 3;
+  const weft::Tensor columns = wide_operand(self);
+  const weft::Tensor g = has_batch ? columns : columns.unsqueeze(0);
+  std::vector<int64_t> sizes{g.shape()[0], g.shape()[1] / (kernel[0] * kernel[1]), size[0],
+                             size[1]};
+  weft::Tensor y = pulled_back(sizes, g, Columns(size, kernel, dilation, padding, stride));
+  if (!has_batch) {
+    sizes.erase(sizes.begin());
+    y = y.squeeze(0);
+  }
+  at::native::resize_output(out, sizes);
+  if (out.numel() != 0) put(out, std::move(y));
+  return out;
+}
+at::Tensor col2im(const at::Tensor& self, IntArrayRef size, IntArrayRef kernel,
+                  IntArrayRef dilation, IntArrayRef padding, IntArrayRef stride) {
+  at::Tensor result = empty({0}, self.scalar_type());
+  col2im_out(self, size, kernel, dilation, padding, stride, result);
+  return result;
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
+  native<at::_ops::constant_pad_nd, constant_pad>(m);
+  structured<at::meta::structured_reflection_pad1d, padded<Mode::kReflect>,
+             at::_ops::reflection_pad1d, at::_ops::reflection_pad1d_out>(m);
+  structured<at::meta::structured_reflection_pad1d_backward, padded_backward<Mode::kReflect>,
+             at::_ops::reflection_pad1d_backward, at::_ops::reflection_pad1d_backward_grad_input>(
+      m);
+  native<at::_ops::reflection_pad2d, reflection_pad2d>(m);
+  native<at::_ops::reflection_pad2d_out, reflection_pad2d_out>(m);
+  native<at::_ops::reflection_pad2d_backward, unshaped_backward<Mode::kReflect>>(m);
+  native<at::_ops::reflection_pad2d_backward_grad_input, unshaped_backward_out<Mode::kReflect>>(m);
+  structured<at::meta::structured_reflection_pad3d, padded<Mode::kReflect>,
+             at::_ops::reflection_pad3d, at::_ops::reflection_pad3d_out>(m);
+  structured<at::meta::structured_reflection_pad3d_backward, padded_backward<Mode::kReflect>,
+             at::_ops::reflection_pad3d_backward, at::_ops::reflection_pad3d_backward_grad_input>(
+      m);
+  structured<at::meta::structured_replication_pad1d, padded<Mode::kReplicate>,
+             at::_ops::replication_pad1d, at::_ops::replication_pad1d_out>(m);
+  structured<at::meta::structured_replication_pad1d_backward, padded_backward<Mode::kReplicate>,
+             at::_ops::replication_pad1d_backward, at::_ops::replication_pad1d_backward_grad_input>(
+      m);
+  structured<at::meta::structured_replication_pad2d, padded<Mode::kReplicate>,
+             at::_ops::replication_pad2d, at::_ops::replication_pad2d_out>(m);
+  native<at::_ops::replication_pad2d_backward, unshaped_backward<Mode::kReplicate>>(m);
+  native<at::_ops::replication_pad2d_backward_grad_input, unshaped_backward_out<Mode::kReplicate>>(
+      m);
+  structured<at::meta::structured_replication_pad3d, padded<Mode::kReplicate>,
+             at::_ops::replication_pad3d, at::_ops::replication_pad3d_out>(m);
+  native<at::_ops::replication_pad3d_backward, unshaped_backward<Mode::kReplicate>>(m);
+  native<at::_ops::replication_pad3d_backward_grad_input, unshaped_backward_out<Mode::kReplicate>>(
+      m);
+  native<at::_ops::im2col, im2col>(m);
+  native<at::_ops::im2col_out, im2col_out>(m);
+  native<at::_ops::col2im, col2im>(m);
+  native<at::_ops::col2im_out, col2im_out>(m);
+}
+
+}  // namespace
+}  // namespace weft::pytorch

@@ -1,0 +1,64 @@
+// Softmax and its logarithm.
+#include <optional>
+
+#include <ATen/ops/_log_softmax_backward_data_meta.h>
+#include <ATen/ops/_log_softmax_meta.h>
+#include <ATen/ops/_softmax_backward_data_meta.h>
+#include <ATen/ops/_softmax_meta.h>
+#include <c10/util/Exception.h>
+#include <torch/library.h>
+
+#include "formulas.h"
+#include "operators.h"
+#include "storage.h"
+#include "structured.h"
+#include "weft/tensor.h"
+
+namespace weft::pytorch {
+namespace {
+
+// CPU's kernels are of floats alone.
+void check_real(const char* what, const at::Tensor& x) {
+  TORCH_CHECK_NOT_IMPLEMENTED(c10::isFloatingType(x.scalar_type()), "\"", what,
+                              "\" not implemented for '", x.scalar_type(), "'");
+}
+
+weft::Tensor softmax(const Shaped&, const at::Tensor& x, int64_t dim, bool) {
+  check_real("softmax_lastdim_kernel_impl", x);
+  return wide_operand(x).softmax(dim);
+}
+weft::Tensor log_softmax(const Shaped&, const at::Tensor& x, int64_t dim, bool) {
+  check_real("log_softmax_lastdim_kernel_impl", x);
+  return wide_operand(x).log_softmax(dim);
+}
+
+// A scalar counts as a vector of one.
+weft::Tensor sum_along(const weft::Tensor& x, int64_t dim) {
+  return x.ndim() == 0 ? x : x.sum(std::vector<int64_t>{dim}, true);
+}
+
+// y (g - sum(g y))
+weft::Tensor softmax_backward(const Shaped&, const at::Tensor& gradient, const at::Tensor& output,
+                              int64_t dim, at::ScalarType) {
+  const weft::Tensor y = wide_operand(output), product = wide_operand(gradient).mul(y);
+  return product.sub(y.mul(sum_along(product, dim)));
+}
+// g - exp(y) sum(g)
+weft::Tensor log_softmax_backward(const Shaped&, const at::Tensor& gradient,
+                                  const at::Tensor& output, int64_t dim, at::ScalarType) {
+  const weft::Tensor g = wide_operand(gradient);
+  return g.sub(wide_operand(output).exp().mul(sum_along(g, dim)));
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
+  structured<at::meta::structured__softmax, softmax, at::_ops::_softmax, at::_ops::_softmax_out>(m);
+  structured<at::meta::structured__log_softmax, log_softmax, at::_ops::_log_softmax,
+             at::_ops::_log_softmax_out>(m);
+  structured<at::meta::structured__softmax_backward_data, softmax_backward,
+             at::_ops::_softmax_backward_data, at::_ops::_softmax_backward_data_out>(m);
+  structured<at::meta::structured__log_softmax_backward_data, log_softmax_backward,
+             at::_ops::_log_softmax_backward_data, at::_ops::_log_softmax_backward_data_out>(m);
+}
+
+}  // namespace
+}  // namespace weft::pytorch

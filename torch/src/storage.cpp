@@ -1,0 +1,358 @@
+// The memory behind a tensor of the device.
+#include "storage.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/ops/_local_scalar_dense_native.h>
+#include <c10/core/Device.h>
+#include <c10/util/Exception.h>
+
+#include "address_space.h"
+#include "base/ref.h"
+#include "convert.h"
+#include "engine/realize.h"
+#include "ir/op.h"
+#include "reinterpret.h"
+#include "runtime/buffer.h"
+#include "runtime/device.h"
+#include "tensor/operand.h"
+#include "value/movement.h"
+#include "value/storage.h"
+#include "value/value.h"
+#include "value/view.h"
+#include "weft/jit.h"
+#include "weft/tensor.h"
+#include "weft/view.h"
+
+namespace weft::pytorch {
+namespace {
+
+constexpr auto kDeviceType = c10::DeviceType::PrivateUse1;
+
+// What a DataPtr's context is.
+struct Memory {
+  Ref<Storage> storage;  // null: nothing was written
+  size_t bytes = 0;
+  void* address = nullptr;
+};
+
+// All that lives, by address: tensors that PyTorch makes from an address alone (storages of parts,
+// DLPack, pickles) find their memory here. It outlives every tensor.
+struct Registry {
+  std::mutex mutex;
+  AddressSpace addresses;
+  std::map<uintptr_t, Memory*> live;
+};
+Registry& registry() {
+  static auto* const kRegistry = new Registry;
+  return *kRegistry;
+}
+
+void free_memory(void* context) {
+  auto* const memory = static_cast<Memory*>(context);
+  Ref<Storage> dropped;  // without the lock
+  {
+    Registry& all = registry();
+    const std::lock_guard lock(all.mutex);
+    all.live.erase(reinterpret_cast<uintptr_t>(memory->address));
+    all.addresses.give_back(memory->address, memory->bytes);
+    dropped = std::move(memory->storage);
+    delete memory;
+  }
+}
+
+c10::DataPtr new_memory(size_t bytes, Ref<Storage> storage = {}) {
+  Registry& all = registry();
+  auto* const memory = new Memory{std::move(storage), bytes, nullptr};
+  const std::lock_guard lock(all.mutex);
+  memory->address = all.addresses.take(bytes);
+  all.live.emplace(reinterpret_cast<uintptr_t>(memory->address), memory);
+  return {memory->address, memory, &free_memory, c10::Device(kDeviceType, 0)};
+}
+
+class Allocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(size_t bytes) override { return new_memory(bytes); }
+  c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
+  void copy_data(void*, const void*, size_t) const override {
+    TORCH_CHECK(false, "weft: memory of the device is not copied by address");
+  }
+};
+
+// The memory of a storage, and the byte of it that the storage begins at.
+struct Place {
+  Memory* memory;
+  int64_t first = 0;
+};
+
+Place place_of(c10::StorageImpl& storage) {
+  c10::DataPtr& pointer = storage._mutable_data_ptr_no_checks();
+  if (pointer.get_deleter() == &free_memory) return {static_cast<Memory*>(pointer.get_context())};
+  if (storage.nbytes() == 0) {
+    storage.set_data_ptr_noswap(new_memory(0));
+    return {static_cast<Memory*>(storage._mutable_data_ptr_no_checks().get_context())};
+  }
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  const auto address = reinterpret_cast<uintptr_t>(pointer.get());
+  auto at = all.live.upper_bound(address);
+  TORCH_CHECK(at != all.live.begin(), "weft: a data pointer that weft did not make");
+  --at;
+  TORCH_CHECK(address + storage.nbytes() <= at->first + at->second->bytes,
+              "weft: a data pointer that weft did not make");
+  return {at->second, int64_t(address - at->first)};
+}
+
+int64_t elements_of(size_t bytes, DType dtype) {
+  const auto width = size_t(dtype.item_bytes());
+  return int64_t((bytes + width - 1) / width);
+}
+
+Ref<Storage> unwritten(DType dtype, int64_t count) {
+  return Storage::make(Value::make(Op::BUFFER, dtype, weft_device(), {count}));
+}
+
+// The storage, in elements as wide as these. Where it had others, it is made anew: the values that
+// were read of the old one keep it.
+Ref<Storage> storage_as(Memory& memory, DType dtype) {
+  const std::lock_guard lock(registry().mutex);
+  if (!memory.storage) {
+    memory.storage = unwritten(dtype, elements_of(memory.bytes, dtype));
+  } else if (memory.storage->dtype().item_bytes() != dtype.item_bytes()) {
+    const Ref<Value> bits = with_width(memory.storage->version(), dtype.item_bytes());
+    memory.storage = Storage::make(bits);
+  }
+  return memory.storage;
+}
+
+// How a tensor sees elements of a storage that starts `first` bytes into its memory.
+View view_of_tensor(const at::TensorBase& tensor, const Held& type, int64_t first) {
+  const int64_t width = type.dtype.item_bytes();
+  TORCH_CHECK(first % width == 0, "weft: a storage that begins between elements of ",
+              tensor.scalar_type());
+  View view;
+  view.dtype = type.dtype;
+  view.shape = Sizes(ints(tensor.sizes()));
+  view.strides = Sizes(ints(tensor.strides()));
+  view.offset = tensor.storage_offset();
+  if (type.is_complex) {
+    for (int64_t& stride : view.strides) stride *= 2;
+    view.offset *= 2;
+    view.shape.push_back(2);
+    view.strides.push_back(1);
+  }
+  view.offset += first / width;
+  return view;
+}
+
+Place place_of(const at::TensorBase& tensor) {
+  return place_of(*tensor.storage().unsafeGetStorageImpl());
+}
+
+// The value's own storage can be that of the memory: it is all of it, in its order, and nobody
+// else's.
+bool can_be_adopted(const weft::Tensor& value, const View& view, const Memory& memory) {
+  return view.offset == 0 && is_contiguous(view) && value.storage()->owners() == 1 &&
+         value.storage()->dtype() == view.dtype && value.view().offset == 0 &&
+         value.is_contiguous() && value.numel() == value.storage()->numel() &&
+         value.storage()->origin() == 0 && value.numel() == elements_of(memory.bytes, view.dtype);
+}
+
+// More than the steps of large models have; what lives longer is computed on its own.
+constexpr int64_t kMostPending = 200'000;
+
+void keep_bound() {
+  if (pending_values() > kMostPending && !is_capturing()) realize_all();
+}
+
+// The element of a CPU tensor: a number of the graph.
+weft::Tensor scalar_of(const at::TensorBase& tensor, DType dtype) {
+  TORCH_CHECK(tensor.device().is_cpu() && tensor.dim() == 0,
+              "Expected all tensors to be on the same device, but found at least two devices, ",
+              c10::Device(kDeviceType, 0), " and ", tensor.device(), "!");
+  const at::Tensor element(tensor);
+  return tensor_of(wrapped_constant(weft_device(), dtype,
+                                    number_of(at::native::_local_scalar_dense_cpu(element))));
+}
+
+}  // namespace
+
+c10::Allocator& allocator() {
+  static Allocator allocator;
+  return allocator;
+}
+
+Device& weft_device() {
+  static Device& device = find_device("");
+  return device;
+}
+
+at::Tensor empty(c10::IntArrayRef sizes, c10::ScalarType type) {
+  return at::Tensor(at::detail::empty_generic(
+      sizes, &allocator(), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), type, std::nullopt));
+}
+
+at::Tensor empty_strided(c10::IntArrayRef sizes, c10::IntArrayRef strides, c10::ScalarType type) {
+  return at::Tensor(at::detail::empty_strided_generic(
+      sizes, strides, &allocator(), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), type));
+}
+
+weft::Tensor handle(const at::TensorBase& tensor) {
+  const Held type = held(tensor.scalar_type());
+  const Place place = place_of(tensor);
+  return {storage_as(*place.memory, type.dtype), view_of_tensor(tensor, type, place.first)};
+}
+
+weft::Tensor operand(const at::TensorBase& tensor) {
+  if (tensor.device().type() == kDeviceType) return handle(tensor);
+  return scalar_of(tensor, held(tensor.scalar_type()).dtype);
+}
+
+weft::Tensor operand(const at::TensorBase& tensor, c10::ScalarType type) {
+  if (tensor.device().type() == kDeviceType) return handle(tensor).cast(dtype_of(type));
+  return scalar_of(tensor, dtype_of(type));
+}
+
+weft::Tensor number(const c10::Scalar& scalar, c10::ScalarType type) {
+  return tensor_of(wrapped_constant(weft_device(), dtype_of(type), number_of(scalar)));
+}
+
+void put(const at::TensorBase& tensor, weft::Tensor value) {
+  const Held type = held(tensor.scalar_type());
+  const Place place = place_of(tensor);
+  const View view = view_of_tensor(tensor, type, place.first);
+  if (view.numel() == 0) return;
+  if (value.dtype() != type.dtype) value = value.cast(type.dtype);
+  bool is_adopted = false;
+  {
+    const std::lock_guard lock(registry().mutex);
+    if (!place.memory->storage && can_be_adopted(value, view, *place.memory) &&
+        std::ranges::equal(value.shape(), view.shape)) {
+      place.memory->storage = value.storage();
+      is_adopted = true;
+    }
+  }
+  if (is_adopted) return keep_bound();
+  const Ref<Storage> storage = storage_as(*place.memory, type.dtype);
+  Ref<Value> read = weft::read(value);
+  if (!read->shape().empty()) read = broadcast(std::move(read), view.shape);
+  storage->write(is_expanded(view) ? without_expanded_axes(view) : view, std::move(read));
+  keep_bound();
+}
+
+at::Tensor give(weft::Tensor value, c10::ScalarType type) {
+  at::Tensor result = empty(ints(Sizes(value.shape())), type);
+  put(result, std::move(value));
+  return result;
+}
+
+c10::Storage storage_around(Ref<Storage> storage) {
+  const size_t bytes = size_t(storage->numel()) * size_t(storage->dtype().item_bytes());
+  return c10::Storage(c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), bytes, new_memory(bytes, std::move(storage)),
+      &allocator(), /*resizable=*/true));
+}
+
+at::Tensor tensor_on(c10::Storage storage, const View& view, c10::ScalarType type) {
+  View seen = view;
+  if (held(type).is_complex) {
+    seen.shape.pop_back();
+    seen.strides.pop_back();
+    for (int64_t& stride : seen.strides) stride /= 2;
+    seen.offset /= 2;
+  }
+  at::Tensor result = at::detail::make_tensor<c10::TensorImpl>(
+      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+      c10::scalarTypeToTypeMeta(type));
+  result.unsafeGetTensorImpl()->set_sizes_and_strides(ints(seen.shape), ints(seen.strides),
+                                                      seen.offset);
+  return result;
+}
+
+void copy_in(const at::TensorBase& to, const at::TensorBase& from) {
+  TORCH_INTERNAL_ASSERT(from.is_contiguous() && from.scalar_type() == to.scalar_type());
+  const Held type = held(from.scalar_type());
+  Sizes shape(ints(from.sizes()));
+  if (type.is_complex) shape.push_back(2);
+  const auto* const bytes = static_cast<const std::byte*>(from.const_data_ptr());
+  put(to,
+      weft::Tensor::from_bytes({bytes, from.nbytes()}, shape, type.dtype, weft_device().name()));
+}
+
+void copy_out(const at::TensorBase& to, const at::TensorBase& from) {
+  TORCH_INTERNAL_ASSERT(to.is_contiguous() && from.scalar_type() == to.scalar_type());
+  if (to.numel() == 0) return;
+  weft::Tensor values = handle(from).contiguous();
+  weft::Storage* const one[] = {values.storage().get()};
+  weft::realize(one);
+  const size_t first = size_t(values.view().offset) * size_t(values.dtype().item_bytes());
+  values.storage()->memory()->copy_out_part(
+      {static_cast<std::byte*>(to.mutable_data_ptr()), to.nbytes()}, first);
+}
+
+void resize_bytes(c10::StorageImpl& storage, size_t bytes) {
+  const Place place = place_of(storage);
+  if (bytes != storage.nbytes() || place.first != 0) {
+    Ref<Storage> resized;
+    if (place.memory->storage) {
+      const DType dtype = place.memory->storage->dtype();
+      const int64_t count = elements_of(bytes, dtype);
+      const int64_t kept = std::min(count, place.memory->storage->numel());
+      resized = unwritten(dtype, count);
+      const View part{dtype, {kept}, {1}, 0};
+      if (kept > 0) resized->write(part, place.memory->storage->read(part));
+    }
+    storage.set_data_ptr_noswap(new_memory(bytes, std::move(resized)));
+  }
+  storage.set_nbytes(bytes);
+}
+
+int64_t live_storages() {
+  const std::lock_guard lock(registry().mutex);
+  return int64_t(registry().live.size());
+}
+
+bool is_pending(const at::TensorBase& tensor) {
+  const Memory& memory = *place_of(tensor).memory;
+  return memory.storage && !memory.storage->is_realized();
+}
+
+void realize(const at::TensorBase& tensor) {
+  const Memory& memory = *place_of(tensor).memory;
+  if (!memory.storage) return;
+  weft::Storage* const one[] = {memory.storage.get()};
+  weft::realize(one);
+}
+
+void realize_all() {
+  std::vector<Ref<Storage>> held_storages;
+  {
+    const std::lock_guard lock(registry().mutex);
+    for (const auto& [address, memory] : registry().live) {
+      if (memory->storage && !memory->storage->is_realized()) {
+        held_storages.push_back(memory->storage);
+      }
+    }
+  }
+  std::vector<Storage*> storages;
+  storages.reserve(held_storages.size());
+  for (const Ref<Storage>& storage : held_storages) storages.push_back(storage.get());
+  if (!storages.empty()) weft::realize(storages);
+}
+
+void synchronize() {
+  realize_all();
+  weft_device().synchronize();
+}
+
+REGISTER_ALLOCATOR(c10::DeviceType::PrivateUse1, &allocator())
+
+}  // namespace weft::pytorch
