@@ -23,6 +23,7 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "tensor/deferred_tensor.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {
@@ -72,23 +73,40 @@ double scale_of(const at::Tensor& query, std::optional<double> scale) {
   return scale.value_or(1.0 / std::sqrt(double(std::max<int64_t>(query.size(-1), 1))));
 }
 
+// How queries and keys make weights.
+struct Scores {
+  Heads heads;
+  bool is_causal;
+  double scale;
+
+  weft::Tensor operator()(const weft::Tensor& query, const weft::Tensor& key) const {
+    return heads.merged(safe_softmax(of(query, key)));
+  }
+  weft::Tensor operator()(const weft::Tensor& query, const weft::Tensor& key,
+                          const weft::Tensor& mask) const {
+    const weft::Tensor scores = of(query, key), m = heads.of_mask(mask);
+    return heads.merged(safe_softmax(m.dtype().is_bool() ? weft::Tensor::where(m, scores, kNever)
+                                                         : scores.add(m.cast(scores.dtype()))));
+  }
+
+ private:
+  weft::Tensor of(const weft::Tensor& query, const weft::Tensor& key) const {
+    const weft::Tensor q = heads.of_queries(query), k = heads.of_shared(key);
+    const weft::Tensor scores = q.matmul(k.transpose(-2, -1)).mul(scale);
+    if (!is_causal) return scores;
+    const weft::Tensor below =
+        weft::Tensor::full({query.shape()[2], key.shape()[2]}, true, {}, scores.device()).tril();
+    return weft::Tensor::where(below, scores, kNever);
+  }
+};
+
 weft::Tensor weights_of(const at::Tensor& query, const at::Tensor& key, const MaybeTensor& mask,
                         bool is_causal, double scale) {
-  const Heads heads(query, key);
-  const weft::Tensor q = heads.of_queries(wide_operand(query));
-  const weft::Tensor k = heads.of_shared(wide_operand(key));
-  weft::Tensor scores = q.matmul(k.transpose(-2, -1)).mul(scale);
-  if (is_causal) {
-    const weft::Tensor below =
-        weft::Tensor::full({query.size(2), key.size(2)}, true, {}, scores.device()).tril();
-    scores = weft::Tensor::where(below, scores, kNever);
-  }
-  if (is_given(mask)) {
-    const weft::Tensor m = heads.of_mask(operand(*mask));
-    scores = m.dtype().is_bool() ? weft::Tensor::where(m, scores, kNever)
-                                 : scores.add(m.cast(scores.dtype()));
-  }
-  return safe_softmax(scores);
+  const weft::Tensor q = wide_operand(query), k = wide_operand(key);
+  const Scores scores{Heads(query, key), is_causal, scale};
+  const Sizes shape{query.size(0), query.size(1), query.size(2), key.size(2)};
+  return is_given(mask) ? deferred_tensor(q.dtype(), shape, scores, q, k, operand(*mask))
+                        : deferred_tensor(q.dtype(), shape, scores, q, k);
 }
 
 // (batch, heads, length, size), in memory as the query is: where that has the heads of a place
@@ -114,16 +132,18 @@ Attended attention(const at::Tensor& query, const at::Tensor& key, const at::Ten
               "should not be set when is_causal=True");
   const c10::ScalarType type = query.scalar_type();
   const Heads heads(query, key);
-  at::Tensor weights =
-      give(heads.merged(weights_of(query, key, mask, is_causal, scale_of(query, scale))), type);
+  at::Tensor weights = give(weights_of(query, key, mask, is_causal, scale_of(query, scale)), type);
   weft::Tensor p = wide_operand(weights);
   at::Tensor kept;
   if (dropout_p > 0) {
     kept = give(kept_by_chance(p.shape(), dropout_p), at::kBool);
     p = p.mul(handle(kept).cast(p.dtype())).mul(dropout_p == 1 ? 0.0 : 1 / (1 - dropout_p));
   }
-  const weft::Tensor y = heads.of_queries(p).matmul(heads.of_shared(wide_operand(value)));
-  return {give_heads(heads.merged(y), query),
+  const auto attended = [heads](const weft::Tensor& w, const weft::Tensor& v) {
+    return heads.merged(heads.of_queries(w).matmul(heads.of_shared(v)));
+  };
+  const Sizes shape{query.size(0), query.size(1), query.size(2), value.size(3)};
+  return {give_heads(deferred_tensor(p.dtype(), shape, attended, p, wide_operand(value)), query),
           std::move(weights),
           at::Tensor(),
           at::Tensor(),

@@ -21,6 +21,7 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
+#include "tensor/deferred_tensor.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {
@@ -61,7 +62,15 @@ weft::Tensor bmm(const Shaped&, const at::Tensor& a, const at::Tensor& b) {
 weft::Tensor addmm(const Shaped&, const at::Tensor& self, const at::Tensor& a, const at::Tensor& b,
                    const at::Scalar& beta, const at::Scalar& alpha) {
   check_multiplied("addmm_impl_cpu_", a, b);
-  return added(self, wide_operand(a).matmul(wide_operand(b)), beta, alpha);
+  const weft::Tensor x = wide_operand(a), y = wide_operand(b);
+  if (!x.dtype().is_float() || !is_one(beta) || !is_one(alpha)) {
+    return added(self, x.matmul(y), beta, alpha);
+  }
+  const auto formula = [](const weft::Tensor& m, const weft::Tensor& n, const weft::Tensor& c) {
+    const weft::Tensor product = m.matmul(n);
+    return product.add(c.cast(product.dtype()));
+  };
+  return deferred_tensor(x.dtype(), {a.size(0), b.size(1)}, formula, x, y, operand(self));
 }
 weft::Tensor baddbmm(const Shaped&, const at::Tensor& self, const at::Tensor& a,
                      const at::Tensor& b, const at::Scalar& beta, const at::Scalar& alpha) {
