@@ -16,6 +16,7 @@
 #include "ir/op.h"
 #include "tensor/operand.h"
 #include "tensor/places.h"
+#include "value/number_watch.h"
 #include "value/value.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -177,7 +178,8 @@ Tensor row_of(const Tensor& x) { return x.ndim() == 0 ? x.reshape({1}) : x; }
 Tensor places_in_order(const Tensor& row, int64_t axis, bool descending) {
   if (row.numel() == 0) return Tensor::empty(row.shape(), dtypes::int32, row.device());
   const Tensor key = key_of(row.transpose(axis, -1), descending);
-  const bool is_short = key.shape().back() <= kMostCounted;
+  const bool is_short = !is_less(kMostCounted, key.shape().back());
+  if (!is_short) assume_exact(key.shape());
   const Tensor places = is_short ? places_by_counting(key) : places_by_network(key);
   // They are in range anyway: this says so to those who index with them (index_bounds.h).
   return places.binary(Op::MAX, int64_t(0))
@@ -194,6 +196,7 @@ std::pair<Tensor, Tensor> sorted(std::string_view what, const Tensor& x, int64_t
   if (count && (*count < 0 || *count > size)) {
     throw ShapeError(fmt::format("[{}] k is {}; allowed are 0 to {}", what, *count, size));
   }
+  if (count) assume_at_most(*count, size);
   std::vector<Index> first(axis + 1, Slice{});
   first[axis] = Slice{.stop = count.value_or(size)};
   const Tensor places = places_in_order(row, int64_t(axis), descending).at(first);

@@ -12,6 +12,7 @@
 
 #include "base/ref.h"
 #include "ir/op.h"
+#include "value/number_watch.h"
 #include "value/storage.h"
 #include "value/value.h"
 #include "value/view.h"
@@ -212,6 +213,7 @@ class Intervals {
 
 // Writes stand newest first.
 void Closure::drop_covered(Chain& chain, int64_t numel) {
+  if (number_watch() != nullptr) return;  // for other numbers they may not be
   Intervals covered;
   std::vector<uint32_t> live;
   for (const uint32_t write : chain.writes) {
