@@ -107,11 +107,12 @@ class jit(Generic[Result]):
 
     def _capture(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor],
                  bound: dict[Variable, int]) -> Result:
-        guards = Guards(self.function, args, kwargs)
+        guards: Guards | None = None
         tree: Tree = None
 
         def function(proxies: list[Tensor]) -> list[Tensor]:
-            nonlocal tree
+            nonlocal guards, tree
+            guards = Guards(self.function, args, kwargs)  # the arguments' own memory is known
             outputs: list[Tensor] = []
             places = {id(proxy): i for i, proxy in enumerate(proxies)}
             proxied_args, proxied_kwargs = _replace((args, kwargs), iter(proxies), WatchedVariable)
@@ -121,6 +122,7 @@ class jit(Generic[Result]):
 
         variables = [(v.name, v.min, v.max, value) for v, value in bound.items()]
         kernels, outputs = JitCapture.run(tensors, function, gc.collect, variables)
+        assert guards is not None
         changed = guards.changed()
         if changed is not None:
             raise JitError(f"[jit] {self._name()} changes {changed}, which its code names: a replay would not; write to "

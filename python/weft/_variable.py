@@ -108,8 +108,8 @@ class WatchedInt:
     def __init__(self, number: int) -> None:
         self.number = number
 
-    @property
-    def __class__(self) -> type:  # type: ignore[override]  # isinstance(size, int)
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:  # isinstance(size, int)
         return int
 
     def _plain(self) -> int:
@@ -188,8 +188,8 @@ class WatchedVariable(WatchedInt):
         super().__init__(int(bound))
         self.variable = bound.variable
 
-    @property
-    def __class__(self) -> type:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
         return BoundVariable
 
     @property
@@ -213,13 +213,16 @@ def _compare(a: WatchedInt, b: Any, how: Callable[[Any, Any], Any]) -> Any:
         return how(a._plain(), b) if isinstance(b, (int, float, complex)) else NotImplemented
     x, y = a.number, _number(b)
     if how in (operator.eq, operator.ne):
+        _assume_exact((x > y) - (x < y))
         if x <= y:
             _assume_at_most(x if x == y else x + 1, y)
         if y <= x:
             _assume_at_most(y if x == y else y + 1, x)
     elif how in (operator.lt, operator.ge):
+        _assume_exact(int(x < y))
         _assume_at_most(*((x + 1, y) if x < y else (y, x)))
     else:
+        _assume_exact(int(y < x))
         _assume_at_most(*((y + 1, x) if y < x else (x, y)))
     return how(x, y)
 

@@ -26,11 +26,13 @@
 #include "ir/walk.h"
 #include "runtime/array_bytes.h"
 #include "runtime/buffer.h"
+#include "runtime/device.h"
 #include "schedule/schedule.h"
 #include "schedule/share_kernels.h"
 #include "schedule/size_formulas.h"
 #include "schedule/skeleton.h"
 #include "value/number_watch.h"
+#include "weft/variable.h"
 #include "weft/view.h"
 
 namespace weft {
@@ -59,7 +61,7 @@ void assume_inside(UOp n, std::span<const Number> numbers) {
     int64_t lo = numbers[2 * rank].value, hi = lo + 1;
     for (size_t i = 0; i < rank; i++) {
       const int64_t reach = (numbers[i].value - 1) * numbers[rank + i].value;
-      (reach < 0 ? lo : hi) += reach;
+      (is_less(reach, 0) ? lo : hi) += reach;
     }
     assume_at_most(0, lo);
     assume_at_most(hi, count_of(shape_of(n.src(0))));
@@ -72,10 +74,8 @@ void assume_kind(const Number& number) {
   if (number.kind == Kind::kSize && number.value == 0) assume_exact({0});
   if (number.kind == Kind::kSize && number.value > 0) assume_at_most(1, number.value);
   if (number.kind == Kind::kSize && number.value <= most) assume_at_most(number.value, most);
-  if (number.kind == Kind::kOffset || (number.kind == Kind::kPlace && number.value >= 0)) {
-    assume_at_most(0, number.value);
-  }
-  if (number.kind == Kind::kPlace && number.value < 0) assume_at_most(number.value, -1);
+  if (number.kind == Kind::kOffset) assume_at_most(0, number.value);
+  if (number.kind == Kind::kPlace) is_less(number.value, 0);
 }
 
 }  // namespace

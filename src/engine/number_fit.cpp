@@ -117,6 +117,7 @@ NumberFit::NumberFit(std::vector<std::vector<int64_t>> calls) : calls_(std::move
     }
     free_.pop_back();
     std::vector<int64_t> own;
+    own.reserve(calls_.size());
     for (const std::vector<int64_t>& call : calls_) own.push_back(call[v]);
     linear_.is_enough = true;  // all calls agree: other values are another call's
     if (std::optional<Polynomial> p = solve(linear_, own)) {

@@ -32,6 +32,7 @@ void assume_at_most(int64_t a, int64_t b) {
 }
 
 bool is_less(int64_t a, int64_t b) {
+  assume_exact({int64_t(a < b)});
   if (a < b) {
     assume_at_most(a + 1, b);
   } else {

@@ -18,7 +18,7 @@ namespace weft {
 
 struct NumberWatch {
   std::vector<std::pair<int64_t, int64_t>> at_most;  // the first is at most the second
-  std::vector<int64_t> exact;                        // what follows is made for these numbers alone
+  std::vector<int64_t> exact;  // numbers, and answers, that what follows is made for alone
 
   NumberWatch() = default;
   NumberWatch(const NumberWatch&) = delete;

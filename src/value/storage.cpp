@@ -180,6 +180,7 @@ PendingRead Storage::find_step_by_step(const View& view) const {
       if (!within) return {.kind = Kind::kMixed};
       return {.kind = Kind::kCovered, .write = at, .within = std::move(within)};
     }
+    assume_exact({int64_t(is_before)});
     assume_at_most(is_before ? hull.hi : other.hi, is_before ? other.lo : hull.lo);
     at = at->sources()[0].get();
   }

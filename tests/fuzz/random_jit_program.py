@@ -171,7 +171,7 @@ class Generator:
                         f"Tensor.arange({n})", f"{a}.sum() + ({n})", f"{a} * {a}.numel()", f"{a}.cumsum(0)",
                         f"{a}.reshape(1, -1).expand(abs({n}) + 1, {a}.numel())", f"{a}.sort()[0]",
                         f"Tensor.cat({a}, {a}{self.slice(a)})", f"{a}.mean().cast('int32')",
-                        f"{a}[Tensor.arange({n}) % {max([*shape, 1][0], 1)}]"]
+                        f"{a}[Tensor.arange({n}) % max({a}.shape[0], 1)]" if shape else f"{a} * ({n})"]
         return f"{made} = {r.choice(choices)}", made
 
     # ---- the program around it

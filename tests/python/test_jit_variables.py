@@ -15,7 +15,7 @@ SIZE, WIDTH = 48, 8
 
 
 def devices() -> list[str]:
-    names = ["REF", "CPU", "OPENCL"]
+    names = ["REF", "CPU", "OPENCL", "WEBGPU"]
     return [name for name in names if name in weft.Device.names()]
 
 
@@ -220,6 +220,30 @@ def test_ends_of_slices_and_indices_out_of_bounds() -> None:
         else:
             with pytest.raises(weft.IndexError):
                 chosen(n.bind(k)).tolist()
+
+
+def test_answers_that_differ_where_the_numbers_do_not() -> None:
+    n = Variable("n", 0, 6)
+    clipped = jit(lambda k: Tensor([1, 2])[:k] + Tensor([1, 1]))
+    asked = jit(lambda k: X[k] * (2 if k > 2 else 3))
+    for k in (4, 3, 2, 3, 2, 4, 3, 2, 1, 0, 6):
+        if k > 0:
+            assert clipped(n.bind(k)).shape == (2,)
+        else:
+            with pytest.raises(weft.ShapeError):
+                clipped(n.bind(k))
+        np.testing.assert_array_equal(asked(n.bind(k)).numpy(), X.numpy()[k] * (2 if k > 2 else 3))
+    target = Tensor.zeros(2, 2).realize()
+
+    @jit
+    def write(value: Tensor, k: int) -> None:
+        target[:k] = value
+
+    for k in (4, 3, 2, 3, 2):
+        write(Tensor([[1.0, 2.0], [3.0, 4.0]]), n.bind(k))
+    with pytest.raises(weft.ShapeError):
+        write(Tensor([[5.0, 6.0], [7.0, 8.0]]), n.bind(1))
+    assert target.tolist() == [[1, 2], [3, 4]]
 
 
 def test_reads_beside_writes_by_another_variable() -> None:
