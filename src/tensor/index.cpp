@@ -1,5 +1,4 @@
 // a[1, 2:7:2, None, ...] as a view.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>

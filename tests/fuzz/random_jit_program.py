@@ -39,7 +39,7 @@ class Generator:
         for name in self.globals:
             self.add("setup", f"{name} = {self.data(r.choice(SHAPES))}")
         self.add("setup", f"k = {r.randint(1, 3)}")
-        self.variables = [f"v{i}" for i in range(r.choice([0, 0, 1, 1, 2]))]
+        self.variables = [f"v{i}" for i in range(r.choice([0, 0, 0, 1, 2]))]
         for name in self.variables:
             self.add("setup", f"{name.upper()} = weft.Variable('{name}', 0, 6)")
         self.parameters = {f"p{i}": r.choice(SHAPES) for i in range(r.randint(1, 3))}
