@@ -90,7 +90,8 @@ SANITIZED_SHARE = 20
 SANITIZED_FILTER = "-*Huge*:*OnDevice*:OpenCl*:WebGpu*"
 SANITIZERS = {
     "asan-ubsan": {"ASAN_OPTIONS": "halt_on_error=1:detect_stack_use_after_return=1",
-                   "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"},
+                   "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+                   "LSAN_OPTIONS": f"suppressions={ROOT / 'tests/lsan.supp'}"},
     "tsan": {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:"
                              f"suppressions={ROOT / 'tests/tsan.supp'}"},
 }
