@@ -20,13 +20,13 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/huge_pages.h"
 #include "ir/node.h"
 
 namespace weft {
 namespace {
 
 constexpr uint64_t kPointerMask = (uint64_t(1) << 48) - 1;
-constexpr size_t kHugePage = size_t(2) << 20;
 constexpr size_t kLineSlots = 8, kLineIds = 4;  // a line of 8 slots serves 4 ids: half full
 constexpr size_t kFirstLines = 32;
 constexpr int64_t kMostId = (int64_t(1) << 56) - 1;  // what an argument word has room for
