@@ -49,12 +49,12 @@ template <Op op>
 weft::Tensor of_all(const Shaped&, const at::Tensor& self) {
   return extreme(op, operand(self), {}, false);
 }
-struct ExtremeMeta : WholeMeta {
+struct ExtremeMeta : at::impl::MetaBase {
   void meta(const at::Tensor& self) {
     TORCH_CHECK(
         self.numel() > 0,
         "operation does not have an identity: the tensor has no elements, and so no extreme");
-    WholeMeta::meta(self);
+    set_output_raw_strided(0, {}, {}, self.options());
   }
 };
 

@@ -128,7 +128,7 @@ weft::Tensor clamp_tensor(const Shaped& s, const at::Tensor& self,
 
 // What holds of no integer.
 template <auto f>
-weft::Tensor of_float(const Shaped& s, const at::Tensor& a) {
+weft::Tensor of_float(const Shaped&, const at::Tensor& a) {
   if (a.is_floating_point()) return tensor_of(f(Term(read(operand(a)))), dtypes::bool_);
   return number(false, at::kBool);
 }

@@ -321,7 +321,7 @@ void add_structured() {
   add_complex_kernel<InPlaceOp, detail::InPlace<Meta, formula, typename InPlaceOp::schema>::call>();
 }
 
-const bool kAdded = [] {
+const bool kAdded = []() noexcept {
   add_structured<at::meta::structured_add_Tensor, sum_of<false>, at::_ops::add_Tensor,
                  at::_ops::add__Tensor, at::_ops::add_out>();
   add_structured<at::meta::structured_sub_Tensor, sum_of<true>, at::_ops::sub_Tensor,

@@ -230,7 +230,7 @@ at::Tensor& fft_c2r_out(const at::Tensor& self, at::IntArrayRef dim, int64_t nor
   return put_into(fft_c2r(self, dim, normalization, last_size), out);
 }
 
-const bool kAdded = [] {
+const bool kAdded = []() noexcept {
   add_complex_kernel<at::_ops::_fft_c2c, fft_c2c>(&accepts_short);
   add_complex_kernel<at::_ops::_fft_c2c_out, fft_c2c_out>(&accepts_short);
   add_complex_kernel<at::_ops::_fft_r2c, fft_r2c>(&accepts_short);

@@ -363,7 +363,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   native<at::_ops::put_, put_in>(m);
 }
 
-const bool kAdded = [] {
+const bool kAdded = []() noexcept {
   add_complex_kernel<at::_ops::index_Tensor, index>();
   add_complex_kernel<at::_ops::_unsafe_index_Tensor, index>();
   add_complex_kernel<at::_ops::index_Tensor_out, index_out>();

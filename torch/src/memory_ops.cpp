@@ -81,7 +81,7 @@ const at::Tensor& resize_(const at::Tensor& self, IntArrayRef sizes,
     TORCH_CHECK(*format != c10::MemoryFormat::Preserve, "Unsupported memory format", *format);
     impl.empty_tensor_restride(*format);
   }
-  return self;
+  return self;  // NOLINT(bugprone-return-const-ref-from-parameter): as the schema has it
 }
 
 at::Tensor& set_storage(at::Tensor& self, at::Storage storage, int64_t offset, IntArrayRef sizes,

@@ -85,6 +85,7 @@ using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 // How long runs are that begin at these places.
 at::Tensor lengths_of(const std::vector<int64_t>& firsts, int64_t size) {
   std::vector<int64_t> lengths;
+  lengths.reserve(firsts.size());
   for (size_t k = 0; k < firsts.size(); k++) {
     lengths.push_back((k + 1 < firsts.size() ? firsts[k + 1] : size) - firsts[k]);
   }
