@@ -70,8 +70,12 @@ class DeviceTests(NamedTuple):
     jits: int  # of fuzz_jit
 
 
-# Together they take at most 5 minutes on 2 cores.
+# OPENCL and WEBGPU together take at most 5 minutes on 2 cores. CUDA is where there is a GPU.
+ON_CUDA = DeviceTests({"test_ops_of_tables": 20, "test_tensor_programs": 4, "test_tensor_index": 2, "test_jit": 1,
+                       "test_matmul_tiles": 1, "test_repeated_indices": 1}, 200, 300, 200)
 DEVICES = {
+    "CUDA": ON_CUDA,
+    "CUDA:PTX": ON_CUDA,
     "OPENCL": DeviceTests({"test_ops_of_tables": 150, "test_tensor_programs": 20, "test_tensor_index": 8, "test_jit": 1},
                           40, 25, 20),
     "WEBGPU": DeviceTests({"test_ops_of_tables": 60, "test_tensor_programs": 20, "test_tensor_index": 8, "test_jit": 1},
@@ -212,7 +216,9 @@ def run_python_fuzz(build: pathlib.Path, programs: list[tuple[str, int, int, dic
 
 def why_missing(build: pathlib.Path, device: str) -> str:
     """Why tests cannot run on a device; empty if they can."""
-    code = f"import weft; print(next((d.missing for d in weft.Device.all() if d.name == {device!r}), 'unknown'))"
+    family = device.split(":")[0]  # where there is none of it, the reason stands there
+    code = ("import weft; missing = {d.name: d.missing for d in weft.Device.all()}; "
+            f"print(missing.get({device!r}, missing.get({family!r}, 'unknown')))")
     out = subprocess.run([sys.executable, "-c", code], env={**os.environ, **python_environment(build)}, cwd=ROOT,
                          capture_output=True, text=True)
     return out.stdout.strip() if out.returncode == 0 else out.stderr.strip()

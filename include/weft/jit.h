@@ -7,7 +7,8 @@
 //   float loss = step({gradient})[0].item<float>();
 //
 // The first call runs as it is, the second captures, later ones replay: the function itself is not
-// called. What it gives, and what it writes, is the same in all of them.
+// called. What it gives, and what it writes, is the same in all of them. Where kernels serve other
+// sizes, too, and have done much work, it is captured once more, with kernels for its sizes alone.
 #pragma once
 
 #include <cstddef>
@@ -42,8 +43,12 @@ class JitCapture {
   // The same for other inputs. Nothing, and nothing has happened, where these are not what was
   // captured: in number, shape, strides, dtype, device, in how they share memory with each other
   // and with captured storages; or where a captured storage is held by nobody else any more, so
-  // that the function would find another one in its place.
+  // that the function would find another one in its place; or where the capture is spent.
   std::optional<std::vector<Tensor>> replay(std::span<const Tensor> inputs) const;
+
+  // Its kernels serve other sizes, too, and have done so much work that a capture made now would
+  // have faster ones.
+  bool is_spent() const;
 
   size_t kernels() const;
 

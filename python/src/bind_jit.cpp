@@ -80,9 +80,13 @@ void bind_jit(nb::module_& m) {
                           "list[Tensor]]"),
                   "Calls the function; the capture, where there is something to replay, and the "
                   "outputs.")
-      .def("replay", replay, nb::arg("inputs"),
-           nb::sig("def replay(self, inputs: list[Tensor]) -> list[Tensor] | None"),
-           "The outputs for other inputs; None where they are not of the kind that was captured.")
+      .def(
+          "replay", replay, nb::arg("inputs"),
+          nb::sig("def replay(self, inputs: list[Tensor]) -> list[Tensor] | None"),
+          "The outputs for other inputs; None where they are not of the kind that was captured, or "
+          "where the capture is spent.")
+      .def_prop_ro("is_spent", &JitCapture::is_spent,
+                   "A capture made now would have faster kernels, for its sizes alone.")
       .def_prop_ro("kernels", &JitCapture::kernels, "The number of kernels that a replay runs.");
   m.def("is_capturing", &is_capturing, "This thread captures a function.");
   m.def("tensor_identity", identity, nb::arg("tensor"),

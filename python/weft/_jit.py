@@ -75,6 +75,7 @@ class jit(Generic[Result]):
             outputs = capture.kernels.replay(tensors)
             if outputs is not None:
                 return cast(Result, _with_tensors(capture.tree, outputs, tensors))
+        self._drop_spent(key)
         seen = self._seen.get(key)
         if seen is not None and seen.hold():
             return self._capture(key, args, kwargs, tensors)
@@ -125,6 +126,12 @@ class jit(Generic[Result]):
             captures.insert(0, _Capture(kernels, guards, tree))
             self._forget(key)
         return cast(Result, _with_tensors(tree, outputs, tensors))
+
+    def _drop_spent(self, key: Any) -> None:
+        """Captures that a new one with faster kernels is to take the place of."""
+        captures = [capture for capture in self._captures.pop(key, ()) if not capture.kernels.is_spent]
+        if captures:
+            self._captures[key] = captures
 
     def _forget(self, newest: Any) -> None:
         """The oldest captures, of this kind of call last."""

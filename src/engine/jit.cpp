@@ -26,6 +26,7 @@
 #include "ir/op.h"
 #include "runtime/buffer.h"
 #include "runtime/device.h"
+#include "schedule/size_use.h"
 #include "value/storage.h"
 #include "value/storage_watch.h"
 #include "value/training.h"
@@ -398,7 +399,13 @@ class Replay {
 std::optional<std::vector<Tensor>> JitCapture::replay(std::span<const Tensor> inputs) const {
   const std::optional<std::vector<Storage*>> storages = storages_for(*recipe_, inputs);
   if (!storages) return {};
+  for (const std::shared_ptr<SizeUse>& use : recipe_->uses) use->count_run();
+  if (is_spent()) return {};
   return Replay(*recipe_, inputs, *storages).run();
+}
+
+bool JitCapture::is_spent() const {
+  return std::ranges::any_of(recipe_->uses, [](const auto& use) { return use->is_spent(); });
 }
 
 size_t JitCapture::kernels() const { return recipe_->calls.size(); }
@@ -420,7 +427,10 @@ std::vector<Tensor> Jit::operator()(std::span<const Tensor> inputs) {
   }
   for (size_t i = captures_.size(); i-- > 0;) {
     std::optional<std::vector<Tensor>> outputs = captures_[i].replay(inputs);
-    if (!outputs) continue;
+    if (!outputs) {
+      if (captures_[i].is_spent()) captures_.erase(captures_.begin() + ptrdiff_t(i));
+      continue;
+    }
     std::rotate(captures_.begin() + ptrdiff_t(i), captures_.begin() + ptrdiff_t(i) + 1,
                 captures_.end());
     return std::move(*outputs);

@@ -274,8 +274,9 @@ class Maker {
 
   void add_kernels(Group& group) {
     Imported imported = import_values(*group.closure, Sharing::kIgnored);
-    const std::shared_ptr<const Schedule> schedule = schedule_of(imported, *group.device);
-    recipe_->programs.push_back(prepare_schedule(*schedule, *group.device));
+    auto [schedule, prepared] = compiled_schedule_of(imported, *group.device);
+    recipe_->programs.push_back(std::move(prepared));
+    if (schedule->use) recipe_->uses.push_back(schedule->use);
     const std::vector<uint32_t> slots = add_slots(imported, *schedule, *group.device);
     for (const KernelCall& call : schedule->calls) add_call(*schedule, call, slots);
     for (size_t i = 0; i < imported.outputs.size(); i++) {

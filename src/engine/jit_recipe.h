@@ -15,6 +15,7 @@
 #include "runtime/buffer.h"
 #include "runtime/device.h"
 #include "runtime/program.h"
+#include "schedule/size_use.h"
 #include "value/storage.h"
 #include "weft/view.h"
 
@@ -105,6 +106,8 @@ struct JitRecipe {
   std::vector<uint32_t> arguments;  // slots
   std::vector<int64_t> variables;
   std::vector<Check> checks;
+  // Of schedules that serve other sizes, too: every replay counts.
+  std::vector<std::shared_ptr<SizeUse>> uses;
   // Own the programs.
   std::vector<std::shared_ptr<const PreparedSchedule>> programs;
   std::vector<std::shared_ptr<const PreparedKernel>> custom_programs;

@@ -112,30 +112,41 @@ class DiskStore : public ScheduleStore {
   void remove(const Hash128& key) override { kernel_cache()->remove(key); }
 };
 
-}  // namespace
-
-std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& device) {
+std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& device,
+                                            ServedSizes sizes = ServedSizes::kAny) {
   const uint64_t begin = shows(2) ? now_ns() : 0;
   const uint64_t misses = shows(2) ? schedule_cache_counts().misses : 0;
   DiskStore disk;
-  const ScheduleOptions options{.limits = device.limits(),
-                                .device = device.name(),
-                                .dying = imported.dying,
-                                .work_in = WorkIn::kGraphArena,
-                                .store = device.keeps_schedules() ? &disk : nullptr};
-  auto schedule = cached_schedule(imported.sink, options);
-  if (schedule->formulas) {  // kernels for many sizes
-    try {
-      prepare_schedule(*schedule, device);
-    } catch (const DeviceError&) {  // some of which are too large for it
-      schedule = own_schedule(imported.sink, options);
-    }
-  }
+  auto schedule =
+      cached_schedule(imported.sink, {.limits = device.limits(),
+                                      .device = device.name(),
+                                      .dying = imported.dying,
+                                      .work_in = WorkIn::kGraphArena,
+                                      .store = device.keeps_schedules() ? &disk : nullptr,
+                                      .sizes = sizes});
   if (shows(2)) {
     const bool is_new = schedule_cache_counts().misses != misses;
     show_schedule(imported.sink, *schedule, is_new, now_ns() - begin);
   }
   return schedule;
+}
+
+CompiledSchedule compiled(std::shared_ptr<const Schedule> schedule, Device& device) {
+  std::shared_ptr<const PreparedSchedule> prepared = prepare_schedule(*schedule, device);
+  return {std::move(schedule), std::move(prepared)};
+}
+
+}  // namespace
+
+CompiledSchedule compiled_schedule_of(const Imported& imported, Device& device) {
+  std::shared_ptr<const Schedule> schedule = schedule_of(imported, device);
+  if (!schedule->formulas) return compiled(std::move(schedule), device);
+  try {
+    return compiled(std::move(schedule), device);
+  } catch (const CompileError&) {
+  } catch (const DeviceError&) {
+  }
+  return compiled(schedule_of(imported, device, ServedSizes::kOwn), device);
 }
 
 namespace {
@@ -159,8 +170,9 @@ Value* staged_at_hand(Value& value) {
   return of->is_staged() && !of->is_filled() ? of : &value;
 }
 
-std::vector<ScheduledKernel> describe(const Schedule& schedule, Device& device) {
-  const auto prepared = prepare_schedule(schedule, device);
+std::vector<ScheduledKernel> describe(const CompiledSchedule& compiled) {
+  const auto& [made, prepared] = compiled;
+  const Schedule& schedule = *made;
   std::vector<ScheduledKernel> kernels;
   for (const KernelCall& call : schedule.calls) {
     ScheduledKernel kernel{.name = call.name, .graph = print(call.ast)};
@@ -229,13 +241,14 @@ class Job {
   size_t count_kernels() {
     if (!closure_) return 0;
     const Imported imported = import_values(*closure_);
-    return uses_schedule() ? schedule_of(imported)->calls.size() : imported.outputs.size();
+    return uses_schedule() ? schedule_of(imported, *device_)->calls.size()
+                           : imported.outputs.size();
   }
 
   std::vector<ScheduledKernel> kernels() {
     if (!closure_) return {};
     const Imported imported = import_values(*closure_);
-    return uses_schedule() ? describe(*schedule_of(imported), *device_)
+    return uses_schedule() ? describe(compiled_schedule_of(imported, *device_))
                            : describe_reference(imported);
   }
 
@@ -255,8 +268,7 @@ class Job {
     garbage_.reserve(garbage_.size() + imported.outputs.size() * Value::kMostSources);
     std::vector<Ref<Buffer>> outputs;
     if (uses_schedule()) {
-      const std::shared_ptr<const Schedule> schedule = schedule_of(imported);
-      const auto prepared = prepare_schedule(*schedule, *device_);
+      const auto [schedule, prepared] = compiled_schedule_of(imported, *device_);
       allocate_buffers(imported, *device_);
       outputs = run_schedule(*schedule, *prepared, imported);
     } else {
@@ -268,9 +280,6 @@ class Job {
 
  private:
   static bool uses_schedule() { return schedules_are_used(); }
-  std::shared_ptr<const Schedule> schedule_of(const Imported& imported) const {
-    return weft::schedule_of(imported, *device_);
-  }
 
   // What was computed with an index out of range has failed. The text of the first that was asked
   // for; null: none has.

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/prepare_schedule.h"
 #include "ir/walk.h"
 #include "runtime/device.h"
 #include "schedule/schedule.h"
@@ -43,7 +44,14 @@ void set_reference_only(bool is_only);
 
 // Held by whoever computes Values and fills them; before the lock of the graph.
 std::mutex& realize_mutex();
-// As realise finds or makes it.
-std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& device);
+
+// A schedule with its kernels compiled.
+struct CompiledSchedule {
+  std::shared_ptr<const Schedule> schedule;
+  std::shared_ptr<const PreparedSchedule> prepared;
+};
+// As realise finds or makes it. Where the device refuses kernels that serve other sizes, too, those
+// for these sizes alone.
+CompiledSchedule compiled_schedule_of(const Imported& imported, Device& device);
 
 }  // namespace weft

@@ -167,6 +167,9 @@ std::shared_ptr<const GeneralSchedule> make_general_schedule(std::span<const UOp
   const auto values = rules ? rules->values(last.numbers) : std::nullopt;
   if (!values) return nullptr;
   g.rules = std::move(*rules);
+  g.has_variable_sizes = std::ranges::any_of(g.rules.variables, [&](const auto& variable) {
+    return last.numbers[variable.number].kind == Number::Kind::kSize;
+  });
   try {
     Generalizer generalizer(order, g.rules, options);
     const std::vector<Generalizer::Place> places =
@@ -193,7 +196,7 @@ std::shared_ptr<const GeneralSchedule> make_general_schedule(std::span<const UOp
   return general;
 }
 
-std::shared_ptr<const Schedule> bind_numbers(const GeneralSchedule& general, const Sample& sample) {
+std::shared_ptr<Schedule> bind_numbers(const GeneralSchedule& general, const Sample& sample) {
   const auto values = general.rules.values(sample.numbers);
   if (!values || sample.scalars.size() != general.scalars.size()) return nullptr;
   for (size_t i = 0; i < sample.scalars.size(); i++) {

@@ -28,6 +28,7 @@ struct GeneralSchedule {
   std::vector<Parameter> parameters;
   std::vector<bool> is_parameter;  // of every scalar
   SizeFormulas sizes;
+  bool has_variable_sizes = false;  // and not offsets alone
 };
 
 // What is known of programs with one skeleton: the numbers and the bits of the scalars of each.
@@ -43,6 +44,6 @@ std::shared_ptr<const GeneralSchedule> make_general_schedule(std::span<const UOp
                                                              const ScheduleOptions& options);
 
 // The schedule with the numbers of a program; null if it is not made for them.
-std::shared_ptr<const Schedule> bind_numbers(const GeneralSchedule& general, const Sample& sample);
+std::shared_ptr<Schedule> bind_numbers(const GeneralSchedule& general, const Sample& sample);
 
 }  // namespace weft

@@ -15,6 +15,7 @@
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "rewrite/trace.h"
+#include "schedule/size_use.h"
 
 namespace weft {
 
@@ -76,6 +77,9 @@ struct Schedule {
   // such as programs, is kept by it.
   std::shared_ptr<ScheduleNotes> notes = std::make_shared<ScheduleNotes>();
   std::shared_ptr<Arena> formulas;  // null where all sizes are constants
+  // Of one whose sizes are variables, made for a program that has none: whoever runs it without
+  // asking for it anew counts that. Else null.
+  std::shared_ptr<SizeUse> use;
 
   size_t bytes() const;  // memory of the schedule itself
 };
@@ -108,6 +112,9 @@ class ScheduleStore {
   virtual void remove(const Hash128& key) = 0;
 };
 
+// Whether a schedule may serve graphs of other sizes, too.
+enum class ServedSizes : uint8_t { kAny, kOwn };
+
 struct ScheduleOptions {
   KernelLimits limits{};
   std::string device{};           // of memory that is made; else that of the graph's first BUFFER
@@ -119,6 +126,7 @@ struct ScheduleOptions {
   WorkIn work_in = WorkIn::kOwnArena;
   Trace* trace = nullptr;          // every phase is added to it
   ScheduleStore* store = nullptr;  // for cached_schedule: where schedules outlive the process
+  ServedSizes sizes = ServedSizes::kAny;  // for cached_schedule
 };
 
 // `sink` is a legal tensor graph, a SINK of what is to exist in memory:

@@ -2,6 +2,8 @@
 #include "schedule/schedule_cache.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -9,7 +11,9 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -23,6 +27,7 @@
 #include "schedule/general_schedule.h"
 #include "schedule/graph_key.h"
 #include "schedule/schedule.h"
+#include "schedule/size_use.h"
 #include "schedule/skeleton.h"
 #include "schedule/store_schedule.h"
 
@@ -38,64 +43,82 @@ constexpr size_t kMostCalls = 2;  // of a general schedule, for each of one that
 constexpr size_t kMostFamilyNodes = size_t(1)
                                     << 16;  // larger graphs are worth a schedule of their own
 
-// A graph whose sizes are variables of a general schedule gets one of its own, for which loops can
-// be cut to measure, once it has come so often and reduced so many elements.
-constexpr size_t kSpecialCalls = 3;
-constexpr double kSpecialWork = double(1 << 30);
-constexpr size_t kMostSpecial = 8;    // graphs of a family
-constexpr size_t kMostWatched = 256;  // graphs of a family that are counted
+// What a schedule of its own costs a graph whose sizes are variables of a general one, in elements
+// (SizeUse). It rises with the graphs of the family that have one, so that a family of very many
+// sizes is not compiled for each.
+constexpr double kFirstPrice = double(1 << 30);
+constexpr size_t kSameInPrice = 4;
+constexpr size_t kMostWatched = 256;  // sizes of a family that are counted
 
-// Elements that reductions take in, all together.
-double reduced_elements(std::span<const UOp> order) {
+// Elements that reductions take in and that are stored, all together.
+double work_of(std::span<const UOp> order) {
   double total = 0;
   for (UOp n : order) {
-    if (!n.is(Op::REDUCE_AXIS)) continue;
+    const bool is_stored = n.is(Op::STORE) || n.is(Op::CONTIGUOUS);
+    if (!is_stored && !n.is(Op::REDUCE_AXIS)) continue;
     double count = 1;
-    for (const Dim& d : shape_of(n.src(0))) count *= d.is_int() ? double(d.value()) : 1;
+    for (const Dim& d : shape_of(is_stored ? n : n.src(0))) {
+      count *= d.is_int() ? double(d.value()) : 1;
+    }
     total += count;
   }
   return total;
+}
+
+// Of the family with this key, and the sizes of a graph: not of its offsets.
+Hash128 key_of_sizes(Hash128 h, const Skeleton& skeleton) {
+  for (const Number& number : skeleton.numbers) {
+    if (number.kind == Number::Kind::kSize) h = mix(h, uint64_t(number.value));
+  }
+  return mix(h, skeleton.numbers.size());
 }
 
 struct KeyHash {
   size_t operator()(const Hash128& h) const { return size_t(h.low); }
 };
 
-// What a general schedule has done for one graph.
-struct Use {
-  size_t calls = 0;
-  double work_of_call = 0;
-};
-
 // Graphs that differ in numbers. The second one to come makes those that differ parameters; one
-// that does not fit makes it anew, a few times.
-struct Family {
+// that does not fit makes it anew, a few times. Sizes that do much work become a family of their
+// own, in which scalars and offsets differ.
+class Family {
+ public:
+  explicit Family(const Hash128& sizes) : first_sizes_(sizes) {}
+
   std::vector<Sample> samples;                     // graphs that had schedules made
   std::shared_ptr<const GeneralSchedule> general;  // null at first
   size_t calls = 0;                                // of the first one's schedule
   bool is_closed = false;                          // every further graph gets its own
-  std::unordered_map<Hash128, Use, KeyHash> uses;  // of the general schedule
-  size_t special = 0;                              // graphs that got their own after all
 
-  bool is_worth_its_own(const Hash128& graph, std::span<const UOp> order) {
-    if (general->rules.variables.empty() || special == kMostSpecial) return false;
-    if (uses.size() == kMostWatched) uses.clear();
-    Use& use = uses[graph];
-    if (use.calls++ == 0) use.work_of_call = reduced_elements(order);
-    if (use.calls < kSpecialCalls || double(use.calls) * use.work_of_call < kSpecialWork) {
-      return false;
-    }
-    special++;
-    return true;
+  // Counts a run of a graph with these sizes; null where the general schedule is as good as one
+  // for them.
+  std::shared_ptr<SizeUse> use_of(const Hash128& sizes, std::span<const UOp> order) {
+    if (sizes == first_sizes_ && !(general && general->has_variable_sizes)) return nullptr;
+    if (uses_.size() == kMostWatched) uses_.clear();
+    std::shared_ptr<SizeUse>& use = uses_[sizes];
+    if (!use) use = std::make_shared<SizeUse>(work_of(order), price_);
+    use->count_run();
+    return use;
   }
+  bool is_apart(const Hash128& sizes) const { return apart_.contains(sizes); }
+  void set_apart(const Hash128& sizes) {
+    apart_.insert(sizes);
+    uses_.erase(sizes);
+    const size_t doublings = apart_.size() / kSameInPrice;
+    *price_ = std::ldexp(kFirstPrice, int(doublings));
+  }
+
+ private:
+  Hash128 first_sizes_;
+  std::unordered_map<Hash128, std::shared_ptr<SizeUse>, KeyHash> uses_;  // of the general schedule
+  std::unordered_set<Hash128, KeyHash> apart_;  // sizes of families of their own
+  std::shared_ptr<std::atomic<double>> price_ = std::make_shared<std::atomic<double>>(kFirstPrice);
 };
 
 class Cache {
  public:
-  // A schedule for a graph whose skeleton is known; null for the first of its family, where too
-  // much differs, and for a graph that does so much work that it is to have its own. `new_family`
-  // gets the key of a family that is new.
-  std::shared_ptr<const Schedule> find_general(const Hash128& graph, std::span<const UOp> order,
+  // A schedule for a graph whose skeleton is known; null for the first of its family, and where too
+  // much differs. `new_family` gets the key of a family that is new.
+  std::shared_ptr<const Schedule> find_general(std::span<const UOp> order,
                                                const ScheduleOptions& options,
                                                std::optional<Hash128>& new_family) {
     const auto is_symbolic = [](UOp n) { return n.is(Op::VARIABLE); };
@@ -104,17 +127,23 @@ class Cache {
     Sample sample = sample_of(skeleton);
     const std::lock_guard lock(family_mutex_);
     if (families_.size() > kMostFamilies) families_.clear();
-    const Hash128 key = schedule_key(skeleton.hash, options);
-    const auto [at, is_new] = families_.try_emplace(key);
+    const Hash128 key = schedule_key(skeleton.hash, options), sizes = key_of_sizes(key, skeleton);
+    auto [at, is_new] = families_.try_emplace(key, sizes);
+    std::shared_ptr<SizeUse> use;
+    if (!is_new && !at->second.is_apart(sizes)) {
+      use = at->second.use_of(sizes, order);
+      if (use && use->is_spent()) at->second.set_apart(sizes);
+    }
+    if (at->second.is_apart(sizes)) std::tie(at, is_new) = families_.try_emplace(sizes, sizes);
     Family& family = at->second;
     if (is_new) {
       family.samples.push_back(std::move(sample));
-      new_family = key;
+      new_family = at->first;
       return nullptr;
     }
     if (family.general) {
-      if (std::shared_ptr<const Schedule> bound = bind_numbers(*family.general, sample)) {
-        if (family.is_worth_its_own(graph, order)) return nullptr;
+      if (std::shared_ptr<Schedule> bound = bind_numbers(*family.general, sample)) {
+        bound->use = std::move(use);
         const std::lock_guard counting(mutex_);
         counts_.hits++;
         counts_.misses--;
@@ -130,14 +159,18 @@ class Cache {
       return nullptr;
     }
     family.general = made;
-    return bind_numbers(*made, family.samples.back());
+    std::shared_ptr<Schedule> bound = bind_numbers(*made, family.samples.back());
+    if (bound) bound->use = std::move(use);
+    return bound;
   }
 
   // Every graph of this family gets its own schedule.
   void close_family(std::span<const UOp> order, const ScheduleOptions& options) {
-    const Hash128 key = schedule_key(skeleton_of(order).hash, options);
+    const Skeleton skeleton = skeleton_of(order);
+    const Hash128 key = schedule_key(skeleton.hash, options), sizes = key_of_sizes(key, skeleton);
     const std::lock_guard lock(family_mutex_);
-    const auto at = families_.find(key);
+    auto at = families_.find(key);
+    if (at != families_.end() && at->second.is_apart(sizes)) at = families_.find(sizes);
     if (at == families_.end()) return;
     at->second.is_closed = true;
     at->second.general = nullptr;
@@ -227,19 +260,14 @@ std::shared_ptr<const Schedule> cached_schedule(UOp sink, const ScheduleOptions&
   const Hash128 key = schedule_key(graph_key(order), options);
   if (std::shared_ptr<const Schedule> found = cache().find(key)) return found;
   std::optional<Hash128> new_family;
-  if (auto general = cache().find_general(key, order, options, new_family)) return general;
+  if (options.sizes == ServedSizes::kAny) {
+    if (auto general = cache().find_general(order, options, new_family)) return general;
+  } else {
+    cache().close_family(order, options);
+  }
   auto made = std::make_shared<const Schedule>(stored_schedule(std::move(order), options));
   cache().add(key, made);
   if (new_family) cache().note_calls(*new_family, made->calls.size());
-  return made;
-}
-
-std::shared_ptr<const Schedule> own_schedule(UOp sink, const ScheduleOptions& options) {
-  std::vector<UOp> order = toposort(sink);
-  const Hash128 key = schedule_key(graph_key(order), options);
-  cache().close_family(order, options);
-  auto made = std::make_shared<const Schedule>(stored_schedule(std::move(order), options));
-  cache().add(key, made);
   return made;
 }
 

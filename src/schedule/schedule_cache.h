@@ -16,14 +16,10 @@ namespace weft {
 // recently used ones go when there are many.
 // A graph that differs from an earlier one in its scalars alone gets a schedule that reads those
 // from memory, and so does every further one: a new learning rate is a lookup. One that differs in
-// sizes and offsets gets a schedule in which those are variables, until it has come a few times and
-// its reductions have done much work: then it gets one of its own.
+// sizes and offsets gets a schedule in which those are variables, until its sizes have come a few
+// times and done much work, as Schedule::use counts it: then they get one of their own.
 // What is made is put in options.store, and looked for there first.
 std::shared_ptr<const Schedule> cached_schedule(UOp sink, const ScheduleOptions& options = {});
-
-// The schedule of this graph alone, for where the device refuses that of several: graphs that
-// differ from it in sizes get their own from now on, too.
-std::shared_ptr<const Schedule> own_schedule(UOp sink, const ScheduleOptions& options = {});
 
 struct ScheduleCacheCounts {
   uint64_t hits = 0, misses = 0;

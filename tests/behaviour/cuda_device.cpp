@@ -1,9 +1,11 @@
 // CUDA where there is a GPU: memory and its end, transfers, kernels that fail, graphs, forks. Where
-// there is none, what is said of it.
+// there is none, what is said of it, and all of that on a driver that does nothing but + 1.
 #include "runtime/cuda/cuda_device.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <numeric>
@@ -11,10 +13,12 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child_process.h"
 #include "base/error.h"
 #include "base/ref.h"
 #include "ir/arena.h"
@@ -22,8 +26,10 @@
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "runtime/buffer.h"
+#include "runtime/cuda/cuda_context.h"
 #include "runtime/device.h"
 #include "runtime/program.h"
+#include "tests/unit/tensor_helpers.h"
 
 namespace weft {
 namespace {
@@ -43,11 +49,13 @@ TEST(Cuda, WhatIsMissingIsSaid) {
   EXPECT_TRUE(is_listed);
 }
 
+bool is_fake() { return std::getenv("WEFT_FAKE_CUDA") != nullptr; }
+
 class CudaDevice : public testing::Test {
  protected:
   void SetUp() override {
     if (cuda_devices().empty()) GTEST_SKIP() << cuda_missing();
-    device_ = &find_device("CUDA");
+    device_ = &find_device(is_fake() ? "CUDA:PTX" : "CUDA");
     if (!device_->missing().empty()) GTEST_SKIP() << device_->missing();
   }
 
@@ -150,6 +158,35 @@ TEST_F(CudaDevice, WithoutMemoryItSaysHowMuchThereIs) {
   EXPECT_EQ(content(*counting(10)).at(9), 9);
 }
 
+TEST_F(CudaDevice, WhatIsKeptMakesPlaceForOtherSizes) {
+  const auto part = [](double share) { return size_t(double(CudaGpu::all()[0]->bytes()) * share); };
+  Buffer::make(*device_, part(0.45));  // freed, and kept
+  const Ref<Buffer> first = Buffer::make(*device_, part(0.4)),
+                    second = Buffer::make(*device_, part(0.35));
+  const std::string text =
+      test::thrown<DeviceError>([&] { Buffer::make(*device_, part(0.4)); });
+  EXPECT_NE(text.find(fmt::format("there is no memory for {} bytes: ", part(0.4))),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("are in use; on the device"), std::string::npos) << text;
+  EXPECT_EQ(content(*counting(10)).at(9), 9);  // all else goes on
+}
+
+TEST_F(CudaDevice, WhatIsKeptMakesPlaceForCode) {
+  if (!is_fake()) GTEST_SKIP() << "the memory of a GPU is not filled to the last byte";
+  std::vector<Ref<Buffer>> held;
+  for (size_t bytes = size_t(16) << 20; bytes >= 512; bytes /= 2) {
+    try {
+      while (true) held.push_back(Buffer::make(*device_, bytes));
+    } catch (const DeviceError&) {
+    }
+  }
+  held.erase(held.begin());
+  const Ref<Buffer> in = counting(100), out = Buffer::make(*device_, 400);
+  run(*add_one(100, 0, "late"), out, in);
+  EXPECT_EQ(content(*out).at(99), 100);
+}
+
 TEST_F(CudaDevice, GraphsFollowTheirMemory) {
   const auto program = add_one(1000, 0, "step");
   // 0 -> 1 -> 2 -> 1
@@ -175,6 +212,22 @@ TEST_F(CudaDevice, GraphsFollowTheirMemory) {
 TEST_F(CudaDevice, AKernelThatFailsIsNamedAndTheProcessGoesOn) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(fail_and_go_on(), testing::ExitedWithCode(0), "");
+}
+
+// The tests above in another process, on two devices of the driver in tests/fake_cuda.
+TEST(CudaWithoutGpu, IsAsWithOne) {
+  if (is_fake()) GTEST_SKIP() << "it is this one";
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::vector<std::string> environment = {"WEFT_FAKE_CUDA=1",
+                                                "LD_LIBRARY_PATH=" WEFT_FAKE_CUDA_FOLDER};
+  for (const char* reset : {"FAKE_NOTHING=1", "FAKE_CUDA_RESET=1"}) {
+    std::vector<std::string> all = environment;
+    all.emplace_back(reset);
+    const ChildResult result = run_child({self, "--gtest_filter=CudaDevice.*"}, "/dev/null", all, 300);
+    EXPECT_EQ(result.end, ChildResult::End::kExited);
+    EXPECT_EQ(result.code, 0) << reset << "\n" << result.output;
+    EXPECT_EQ(result.output.find("SKIPPED"), std::string::npos) << result.output;
+  }
 }
 
 TEST_F(CudaDevice, AForkSaysThatItCannotUseIt) {

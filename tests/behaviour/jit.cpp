@@ -53,6 +53,28 @@ TEST(Jit, a_replay_runs_the_kernels_of_the_capture) {
   EXPECT_EQ(counters().kernels, 1U);
 }
 
+// On a device that runs nothing.
+TEST(Jit, kernels_of_many_sizes_make_place_for_those_of_one) {
+  int calls = 0;
+  Jit f = jit([&](In in) {
+    calls++;
+    return Out{in[0].matmul(in[1])};
+  });
+  const auto square = [](int64_t n) {
+    return Tensor::zeros({n, n}, dtypes::float32, "NULL").contiguous().realize();
+  };
+  const std::vector<int64_t> sizes = {1000, 2000, 40};
+  std::vector<Tensor> inputs;
+  for (const int64_t n : sizes) inputs.push_back(square(n));
+  for (const Tensor& x : inputs) {
+    x.matmul(x).realize();
+    for (int i = 0; i < 10; i++) f({x, x});
+  }
+  EXPECT_EQ(f.captures(), 3U);
+  // The first runs as it is; the second size is captured twice; the third does too little.
+  EXPECT_EQ(calls, 1 + 1 + 2 + 1);
+}
+
 TEST(Jit, captured_storages_are_read_as_they_are_and_written) {
   Tensor w = floats({1, 2});
   Jit f = jit([&](In in) {

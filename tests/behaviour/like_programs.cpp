@@ -108,30 +108,88 @@ TEST_F(LikePrograms, ASequenceThatGrowsHasMemoryOfItsOwnSize) {
 }
 
 // Only asked for: nothing is run.
-TEST_F(LikePrograms, ASizeThatDoesMuchWorkGetsAScheduleOfItsOwn) {
-  const auto product = [&](int64_t n) {
+class LikeWork : public LikePrograms {
+ protected:
+  UOp product(int64_t n, double factor = 1) {
     const UOp a = buffer(arena_, dtypes::float32, n * n, "REF", 1);
     const UOp b = buffer(arena_, dtypes::float32, n * n, "REF", 2);
     const UOp rows = expand(reshape(a, Sizes{n, n, 1}), Sizes{n, n, n});
     const UOp columns = expand(reshape(b, Sizes{1, n, n}), Sizes{n, n, n});
-    return stored(reduce_axis(Op::ADD, rows * columns, Axes{1}));
-  };
-  const auto variables = [](const Schedule& s) {
+    const UOp sums = reduce_axis(Op::ADD, rows * columns, Axes{1});
+    return stored(factor == 1 ? sums : sums * number(factor));
+  }
+  // Whether kernels are for the sizes of the graph alone.
+  static bool is_own(UOp root) {
+    const std::shared_ptr<const Schedule> s = cached_schedule(root);
     size_t count = 0;
-    for (const KernelCall& call : s.calls) count += call.variables.size();
-    return count;
-  };
-  EXPECT_EQ(variables(*cached_schedule(product(512))), 0u);
+    for (const KernelCall& call : s->calls) count += call.variables.size();
+    EXPECT_EQ(count > 0, bool(s->use));
+    return count == 0;
+  }
+};
+
+TEST_F(LikeWork, ASizeThatDoesMuchGetsAScheduleOfItsOwn) {
+  EXPECT_TRUE(is_own(product(512)));
   for (const int64_t n : {513, 640, 768}) {  // often, and much
-    EXPECT_GT(variables(*cached_schedule(product(n))), 0u);
+    EXPECT_FALSE(is_own(product(n)));
     for (int i = 0; i < 16; i++) cached_schedule(product(n));
-    EXPECT_EQ(variables(*cached_schedule(product(n))), 0u);
+    EXPECT_TRUE(is_own(product(n)));
   }
-  for (int i = 0; i < 100; i++) {  // often, but little
-    EXPECT_GT(variables(*cached_schedule(product(16))), 0u);
+  for (int i = 0; i < 100; i++) EXPECT_FALSE(is_own(product(16)));       // often, but little
+  for (int64_t n = 400; n < 500; n++) EXPECT_FALSE(is_own(product(n)));  // much, but each once
+}
+
+TEST_F(LikeWork, OneThatDoesVeryMuchGetsItAtOnce) {
+  EXPECT_TRUE(is_own(product(512)));
+  EXPECT_TRUE(is_own(product(8192)));
+  EXPECT_FALSE(is_own(product(513)));
+  EXPECT_TRUE(is_own(product(8200)));
+}
+
+TEST_F(LikeWork, ManySizesGetTheirOwnForMoreAndMore) {
+  EXPECT_TRUE(is_own(product(512)));
+  for (int64_t n = 1024; n < 1024 + 32; n++) {
+    int runs = 1;
+    while (!is_own(product(n))) ASSERT_LT(++runs, 1000);
+    EXPECT_EQ(runs > 3, n >= 1024 + 8) << n;
   }
-  for (int64_t n = 400; n < 500; n++) {  // much, but each once
-    EXPECT_GT(variables(*cached_schedule(product(n))), 0u);
+  int own = 0;
+  for (int64_t n = 8000; n < 8100; n++) own += is_own(product(n)) ? 1 : 0;
+  EXPECT_LT(own, 10);
+}
+
+TEST_F(LikeWork, WithScalarsAndOffsetsThatDiffer) {
+  EXPECT_TRUE(is_own(product(512, 0.5)));
+  for (int i = 0; i < 4; i++) cached_schedule(product(1024, 2.0 + i));
+  cached_schedule(product(1024, 8));
+  const uint64_t misses = schedule_cache_counts().misses;
+  for (int i = 0; i < 20; i++) EXPECT_TRUE(is_own(product(1024, 10.0 + i)));
+  EXPECT_EQ(schedule_cache_counts().misses, misses);
+
+  const UOp x = buffer(arena_, dtypes::float32, int64_t(1) << 36, "REF", 3);
+  const auto window = [&](int64_t i) {
+    return stored(slice(x, i, i + (int64_t(1) << 35)) + number(1));
+  };
+  EXPECT_TRUE(is_own(window(0)));
+  for (int64_t i = 1; i < 20;
+       i++) {  // sizes are the same: a schedule of its own would do no better
+    const auto s = cached_schedule(window(i));
+    EXPECT_FALSE(s->use);
+    EXPECT_GT(s->calls[0].variables.size(), 0U);
+  }
+}
+
+TEST_F(LikeWork, WhatIsStoredIsWorkToo) {
+  const auto sum = [&](int64_t n) {
+    return stored(buffer(arena_, dtypes::float32, n, "REF", 1) + number(1));
+  };
+  EXPECT_TRUE(is_own(sum(1000)));
+  for (int i = 0; i < 3; i++) EXPECT_FALSE(is_own(sum(int64_t(1) << 28)));
+  EXPECT_TRUE(is_own(sum(int64_t(1) << 28)));
+  const UOp memory = buffer(arena_, dtypes::float32, int64_t(1) << 40, "REF", 2);
+  for (int64_t n = 10; n < 100; n++) {  // little, to large memory
+    const UOp part = slice(memory, 0, n);
+    EXPECT_EQ(is_own(sink(after(memory, part.assign(part + number(1))))), n == 10);
   }
 }
 

@@ -16,12 +16,14 @@
 #include "ir/arena.h"
 #include "ir/array.h"
 #include "ir/build.h"
+#include "ir/dim.h"
 #include "ir/dtype.h"
 #include "ir/evaluate.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "render/render.h"
 #include "runtime/cuda/compile_cuda.h"
+#include "schedule/schedule_cache.h"
 
 namespace weft {
 namespace {
@@ -190,6 +192,31 @@ TEST(TensorTiles, OddSizesAreTiledOtherwise) {
     for (const Opt& opt : choose_opts(kernel(arena, c), tensor_target())) {
       EXPECT_NE(opt.kind, OptKind::kTensor);
     }
+  }
+}
+
+// Sizes in one process, one after the other: what is done often or is large is tiled.
+TEST(TensorTiles, SizesAfterOthers) {
+  clear_schedule_cache();
+  const auto opts_of = [](int64_t n) {
+    Arena arena;
+    const std::vector<Dim> square{n, n}, cube{n, n, n}, rows{n, n, 1}, columns{1, n, n};
+    const auto factor = [&](int64_t id, const std::vector<Dim>& shape) {
+      const UOp memory = buffer(arena, dtypes::bfloat16, n * n, "REF", id);
+      return cast(expand(reshape(reshape(memory, square), shape), cube), dtypes::float32);
+    };
+    const UOp sums =
+        reduce_axis(Op::ADD, factor(1, rows) * factor(2, columns), std::vector<int64_t>{1});
+    const auto s = cached_schedule(sink(contiguous(cast(sums, dtypes::bfloat16))));
+    EXPECT_EQ(s->calls.size(), 1U);
+    return choose_opts(s->calls[0].ast, tensor_target());
+  };
+  const auto is_tiled = [](const OptList& opts) {
+    return !opts.empty() && opts.back().kind == OptKind::kTensor;
+  };
+  for (const int64_t n : {1024, 2048, 4096, 8192}) {
+    for (int i = 0; i < 2 && n < 4096; i++) opts_of(n);
+    EXPECT_TRUE(is_tiled(opts_of(n))) << n;
   }
 }
 

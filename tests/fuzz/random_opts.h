@@ -43,7 +43,9 @@ inline OptList random_opts(UOp ast, Choices& choices, Reductions reductions,
   UOp at = mark_parallel_loops(gate_loads(ast));
   int64_t copies = 1, threads = 1, local_loops = 0;
   for (size_t tries = choices.below(8); tries > 0; tries--) {
-    const auto kind = OptKind(choices.below(limits.threads > 0 ? 12 : 9));
+    const auto number = choices.below(limits.threads > 0 ? 13 : 10);
+    const bool is_shard = number == (limits.threads > 0 ? 12U : 9U);
+    const auto kind = is_shard ? OptKind::kShard : OptKind(number);
     if (kind == OptKind::kThread && limits.threads > 0) continue;
     const auto axis = int64_t(choices.below(6));
     const Opt opt{

@@ -12,6 +12,7 @@
 #include "codegen/opt/loops.h"
 #include "codegen/opt/merge_ranges.h"
 #include "codegen/opt/opt.h"
+#include "codegen/opt/shard_writes.h"
 #include "codegen/opt/share_loads.h"
 #include "codegen/opt/split_range.h"
 #include "codegen/opt/stage_loads.h"
@@ -31,6 +32,12 @@ constexpr int64_t kMostCopies = 256, kMostThreads = 1024;
 
 bool is_cut_into_loops(AxisType axis) {
   return axis == AxisType::kLoop || axis == AxisType::kGlobal || axis == AxisType::kReduce;
+}
+
+// What gives whole places of a loop to somebody, or puts it in order.
+bool is_done_by_owners(OptKind kind) {
+  return kind == OptKind::kTile || kind == OptKind::kLocal || kind == OptKind::kThread ||
+         kind == OptKind::kSerial;
 }
 
 // A node that would stand in two lane ranges, or a reduction over both: its register does.
@@ -114,11 +121,14 @@ std::string why_not(UOp sink, const Opt& opt) {
   if (opt.kind == OptKind::kTensor) return why_not_tiles(sink, opt.axis, opt.amount);
   const UOp range = range_by_id(sink, opt.axis);
   if (!range) return fmt::format("there is no loop {}", opt.axis);
+  if (opt.kind == OptKind::kShard) return why_not_shard(sink, range, opt.amount);
   if (!is_cut_into_loops(range.axis()))
     return fmt::format("the range is of axis type {}", name_of(range.axis()));
   const bool is_reduce = range.axis() == AxisType::kReduce,
              is_free = range.axis() == AxisType::kGlobal;
   if (!is_reduce && !is_free) return "its iterations depend on their order";
+  if (!is_done_by_owners(opt.kind) && is_loop_of_owners(sink, range))
+    return "its places share what they write to";
   if (opt.kind == OptKind::kMerge) {
     const UOp inner = range_by_id(sink, opt.amount);
     return inner ? why_not_merge(sink, range, inner)
@@ -175,6 +185,7 @@ UOp apply_opt(UOp sink, const Opt& opt) {
     case OptKind::kLocal: return split_range(sink, range, {opt.amount, AxisType::kLocal, id});
     case OptKind::kSerial: return make_serial_range(sink, range);
     case OptKind::kTensor: return tensor_tiles(sink, opt.axis, opt.amount);
+    case OptKind::kShard: return shard_writes(sink, range, opt.amount, id);
     case OptKind::kShare:
     case OptKind::kStage: break;
   }

@@ -30,6 +30,7 @@ constexpr int64_t kUnroll = 4;        // reads of a reduction that are under way
 constexpr int64_t kTransposed = 64;   // of a transposition's tile, on each axis
 constexpr int64_t kDepth = 16;        // of a contraction's tile, along the sum
 constexpr int64_t kRegisterRows = 8;  // of the tile of a thread
+constexpr int64_t kLeastOwned = 16;   // writes of an owner
 
 struct Contraction {
   UOp rows, columns, sum;
@@ -43,22 +44,29 @@ class GroupChooser {
   }
 
   OptList run() {
+    share_out_writes();
+    choose();
+    return opts_;
+  }
+
+ private:
+  void choose() {
     const bool has_local = target_.groups.local_bytes > 0;
-    if (parallel_.empty() && reductions_.empty()) return {};
-    if (tile_by_tensor_cores()) return opts_;
+    if (parallel_.empty() && reductions_.empty()) return;
+    if (tile_by_tensor_cores()) return;
     if (const auto c = has_local ? find_contraction() : std::nullopt; c && tile_contraction(*c)) {
-      return opts_;
+      return;
     }
     if (!reductions_.empty()) {
       reduce();
     } else if (const UOp along = in_order(parallel_); !along || !transpose(along)) {
       if (along) give_out(along.range_id());
     }
-    if (opts_.empty() && !parallel_.empty()) give_out(parallel_.back().range_id());
-    return opts_;
+    const bool is_given_out =
+        std::ranges::any_of(opts_, [](const Opt& opt) { return opt.kind != OptKind::kShard; });
+    if (!is_given_out && !parallel_.empty()) give_out(parallel_.back().range_id());
   }
 
- private:
   // ---- the kernel as it is
 
   void look() {
@@ -73,7 +81,8 @@ class GroupChooser {
       if (!effect.is(Op::END)) continue;
       for (UOp r : effect.srcs().subspan(1)) {
         const bool is_new = std::ranges::find(parallel_, r) == parallel_.end();
-        if (r.axis() == AxisType::kGlobal && is_new) parallel_.push_back(r);
+        if (r.axis() == AxisType::kGlobal && is_new && r.range_id() != owners_)
+          parallel_.push_back(r);
       }
     }
     for (UOp n : order_) {
@@ -158,6 +167,27 @@ class GroupChooser {
   // The least power of two that is at least n.
   static int64_t power_above(int64_t n) {
     return int64_t(std::bit_ceil(uint64_t(std::max<int64_t>(n, 1))));
+  }
+
+  // ---- writes in an order
+
+  // An owner is a group: its threads stop for the same writes.
+  void share_out_writes() {
+    for (UOp r : order_) {
+      if (!r.is(Op::RANGE) || r.axis() != AxisType::kLoop || !reductions_.empty()) continue;
+      int64_t elements = 0;
+      for (UOp n : accesses_) {
+        if (n.is(Op::STORE)) elements = bounds(place_of(n.src(0)).base.src(0)).hi;
+      }
+      // As many as keep the device busy, and have something to do.
+      const int64_t together = int64_t(target_.groups.together), here = places_of(parallel_);
+      const int64_t most = std::min(
+          {together, together * kThreads / here, elements / here, places(r) / kLeastOwned});
+      if (most < 2) continue;
+      owners_ = free_range_id(sink_);
+      if (attempt(OptKind::kShard, r.range_id(), int64_t(std::bit_floor(uint64_t(most))))) return;
+      owners_ = -1;
+    }
   }
 
   // ---- elementwise
@@ -468,6 +498,7 @@ class GroupChooser {
   UOp sink_;
   const Target& target_;
   OptList opts_;
+  int64_t owners_ = -1;  // the id of a loop of owners
   std::vector<UOp> order_, accesses_, parallel_, reductions_;
 };
 

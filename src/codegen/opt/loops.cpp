@@ -22,12 +22,6 @@
 namespace weft {
 namespace {
 
-UOp index_of(UOp access) {
-  UOp pointer = access.src(0);
-  while (!pointer.is(Op::INDEX)) pointer = pointer.src(0);
-  return pointer.src(1);
-}
-
 bool is_memory_store(UOp n) { return n.is(Op::STORE) && !is_register(n.src(0)); }
 
 // coefficient * factors, none of which is a constant.
@@ -195,6 +189,12 @@ UOp mark_parallel_loops(UOp sink) {
                                              Arg::range(n.range_id(), AxisType::kGlobal)));
   }
   return marked.empty() ? sink : substitute(sink, marked);
+}
+
+UOp index_of(UOp access) {
+  UOp pointer = access.src(0);
+  while (!pointer.is(Op::INDEX)) pointer = pointer.src(0);
+  return pointer.src(1);
 }
 
 std::optional<int64_t> step_of(UOp access, UOp range) {

@@ -25,6 +25,9 @@ std::vector<UOp> closers_of(UOp sink, UOp range);
 // next. What a global loop is cut into is parallel, too.
 UOp mark_parallel_loops(UOp sink);
 
+// Of a LOAD or a STORE to memory.
+UOp index_of(UOp access);
+
 // The distance in memory between two places of the range that follow each other; empty when it is
 // not constant. `access` is a LOAD or a STORE to memory.
 std::optional<int64_t> step_of(UOp access, UOp range);

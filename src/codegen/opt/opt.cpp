@@ -17,9 +17,9 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 13> kNames = {
+constexpr std::array<std::string_view, 14> kNames = {
     "TILE", "UPCAST", "VECTOR", "UNROLL", "GROUP", "THREAD", "STAGE",
-    "PAD",  "MERGE",  "LOCAL",  "SERIAL", "SHARE", "TENSOR"};
+    "PAD",  "MERGE",  "LOCAL",  "SERIAL", "SHARE", "TENSOR", "SHARD"};
 
 class Reader {
  public:
@@ -47,7 +47,7 @@ class Reader {
     }
     fail(
         "one of TILE, UPCAST, VECTOR, UNROLL, GROUP, THREAD, STAGE, PAD, MERGE, LOCAL, SERIAL, "
-        "SHARE, TENSOR");
+        "SHARE, TENSOR, SHARD");
   }
   int64_t number(char end) {
     skip();

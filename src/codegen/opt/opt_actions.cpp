@@ -27,6 +27,7 @@ constexpr int64_t kUnrolls[] = {2, 4, 8, 16};
 constexpr int64_t kGroups[] = {2, 4, 8};
 constexpr int64_t kThreads[] = {8, 16, 32, 64, 128, 256, 512};
 constexpr int64_t kOnce[] = {1};
+constexpr int64_t kOwners[] = {16, 128, 1024};
 constexpr int64_t kPieces[] = {0, 4, 16, 64, 1024, 4096, 16384, 65536};  // of a thread
 
 // Elements of the widest dtype that is computed with: half a vector, one, two.
@@ -62,6 +63,7 @@ std::span<const int64_t> fixed_amounts(OptKind kind) {
     case OptKind::kThread: return kPieces;
     case OptKind::kLocal: return kThreads;
     case OptKind::kSerial: return kOnce;
+    case OptKind::kShard: return kOwners;
     default: return {};
   }
 }
@@ -102,6 +104,10 @@ std::vector<Opt> next_opts(UOp kernel, const Target& target) {
   const auto attempt = [&](const Opt& opt) {
     if (why_not(kernel, opt).empty()) out.push_back(opt);
   };
+  for (UOp n : order) {
+    if (!has_groups || !n.is(Op::RANGE) || n.axis() != AxisType::kLoop) continue;
+    for (const int64_t owners : kOwners) attempt({OptKind::kShard, n.range_id(), owners});
+  }
   for (UOp r : loops) {
     const int64_t id = r.range_id();
     const auto attempt_all = [&](OptKind kind, std::span<const int64_t> amounts) {

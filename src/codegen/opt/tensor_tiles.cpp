@@ -82,12 +82,6 @@ UOp read_of(UOp factor) {
   return is_half && is_whole && place_of(read.src(0)).base.is(Op::DEFINE_GLOBAL) ? read : UOp();
 }
 
-UOp index_of(UOp read) {
-  UOp pointer = read.src(0);
-  while (!pointer.is(Op::INDEX)) pointer = pointer.src(0);
-  return pointer.src(1);
-}
-
 // Whether the places of the range from a multiple of kFetched on lie in order from a multiple of
 // kFetched on.
 bool is_fetched_along(UOp read, UOp range) {

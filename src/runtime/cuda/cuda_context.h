@@ -64,6 +64,15 @@ class CudaContext {
   }
   [[noreturn]] void fail(CudaResult result, std::string_view what);
 
+  // Calls it, and again where there was no memory, after what is kept has gone back.
+  template <class Call>
+  CudaResult with_memory(Call&& call) {
+    const CudaResult result = call();
+    if (result != kCudaOutOfMemory) return result;
+    allocator_.release_kept();
+    return call();
+  }
+
   // A kernel was started; the name lives for ever. Where one fails, messages name the last ones.
   void started(const std::string& kernel);
 

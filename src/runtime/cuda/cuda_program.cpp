@@ -136,8 +136,10 @@ const CudaCode::Loaded& CudaCode::load(CudaContext& context) {
   std::array<char, 4096> log{};
   std::array<int, 2> options{kJitErrorLog, kJitErrorLogBytes};
   std::array<void*, 2> values{log.data(), reinterpret_cast<void*>(log.size())};
-  CudaResult result = cuda().module_load(&made.module, code_.data(), unsigned(options.size()),
-                                         options.data(), values.data());
+  CudaResult result = context.with_memory([&] {
+    return cuda().module_load(&made.module, code_.data(), unsigned(options.size()), options.data(),
+                              values.data());
+  });
   if (result == 0) result = cuda().module_function(&made.function, made.module, name_.c_str());
   if (result == 0 && dynamic_bytes_ > 0) {
     result = cuda().function_set(made.function, kFunctionDynamicSharedBytes, int(dynamic_bytes_));
@@ -196,10 +198,11 @@ void CudaProgram::run(std::span<Buffer* const> arguments, std::span<const int64_
     taken.words()[i] = gpu_.memory(arguments[taken_arguments()[i]]->memory()).address;
   }
   const CudaContext::Scope scope(context);
-  const CudaResult result =
-      cuda().launch(node.function, node.groups[0], node.groups[1], node.groups[2], node.threads[0],
-                    node.threads[1], node.threads[2], node.shared_bytes, context.stream(),
-                    node.arguments, nullptr);
+  const CudaResult result = context.with_memory([&] {
+    return cuda().launch(node.function, node.groups[0], node.groups[1], node.groups[2],
+                         node.threads[0], node.threads[1], node.threads[2], node.shared_bytes,
+                         context.stream(), node.arguments, nullptr);
+  });
   if (result != 0) {
     context.fail(result, fmt::format("to start {} with {}x{}x{} groups of {}x{}x{} threads", name_,
                                      node.groups[0], node.groups[1], node.groups[2],

@@ -78,7 +78,9 @@ class CudaRecording : public RecordedCalls {
       if (result != 0) break;
       nodes_.push_back(std::move(made));
     }
-    if (result == 0) result = cuda().graph_instantiate(&exec_, graph_, 0);
+    if (result == 0) {
+      result = context.with_memory([&] { return cuda().graph_instantiate(&exec_, graph_, 0); });
+    }
     if (result == 0) return;
     drop();
     context.fail(result, "to make a graph of kernels");
