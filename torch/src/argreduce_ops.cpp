@@ -1,6 +1,7 @@
 // Extremes and where they are, and elements by their rank.
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -12,14 +13,13 @@
 #include <ATen/ops/min_meta.h>
 #include <torch/library.h>
 
-#include "convert.h"
-#include "elementwise.h"
 #include "ir/op.h"
 #include "native.h"
 #include "operators.h"
 #include "reductions.h"
 #include "storage.h"
 #include "structured.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {

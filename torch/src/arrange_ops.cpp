@@ -1,5 +1,6 @@
 // Elements arranged anew, and chosen by masks where they are.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -29,6 +30,7 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -347,7 +349,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   native<at::_ops::masked_scatter_, masked_scatter_>(m);
 }
 
-const bool kAdded = []() noexcept {
+bool add_kernels() noexcept {
   using Cat = detail::Functional<at::meta::structured_cat, cat, at::_ops::cat::schema>;
   using CatOut = detail::Out<at::meta::structured_cat, cat, 1, at::_ops::cat_out::schema>;
   add_complex_kernel<at::_ops::cat, Cat::call>();
@@ -362,7 +364,8 @@ const bool kAdded = []() noexcept {
   add_complex_kernel<at::_ops::masked_fill_Scalar, masked_fill_scalar>();
   add_complex_kernel<at::_ops::masked_fill_Tensor, masked_fill_tensor>();
   return true;
-}();
+}
+const bool kAdded = add_kernels();
 
 }  // namespace
 }  // namespace weft::pytorch

@@ -1,6 +1,8 @@
 // Comparisons, bounds, and what is made of comparing.
 #include <cmath>
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/clamp_max_meta.h>
@@ -30,7 +32,11 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
+#include "tensor/operand.h"
+#include "tensor/term.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::pytorch {
 namespace {

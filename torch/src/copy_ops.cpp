@@ -1,4 +1,6 @@
 // Copies to, from and within the device, and fills.
+#include <cstdint>
+
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/native/Resize.h>

@@ -133,10 +133,12 @@ class Hooks final : public at::PrivateUse1HooksInterface {
   }
 };
 
-[[maybe_unused]] const bool kIsRegistered = []() noexcept {
+bool register_hooks() noexcept {
+  // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): a library without memory to load ends
   at::RegisterPrivateUse1HooksInterface(new Hooks);
   return true;
-}();
+}
+[[maybe_unused]] const bool kIsRegistered = register_hooks();
 
 }  // namespace
 

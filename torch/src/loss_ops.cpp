@@ -14,9 +14,10 @@
 #include "elementwise.h"
 #include "native.h"
 #include "operators.h"
-#include "storage.h"
 #include "structured.h"
+#include "tensor/term.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::pytorch {
 namespace {

@@ -21,6 +21,7 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
+#include "weft/small_vector.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {

@@ -1,5 +1,7 @@
 // Operators that make memory, look at it through views, or change what a tensor stands for. Views
 // are PyTorch's own: they change sizes, strides and offsets alone.
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <utility>
 

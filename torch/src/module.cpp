@@ -1,7 +1,5 @@
 // weft.torch._C: what weft/torch/__init__.py needs of the device.
 #include <cstdint>
-#include <map>
-#include <string>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>

@@ -1,6 +1,8 @@
 // Elements along an axis that integers name: gather, scatter and what adds to places.
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -18,12 +20,14 @@
 #include "convert.h"
 #include "ir/op.h"
 #include "ir/scalar.h"
+#include "native.h"
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
 #include "tensor/chosen.h"
 #include "tensor/operand.h"
 #include "tensor/positions.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 #include "written.h"

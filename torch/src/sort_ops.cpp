@@ -1,5 +1,6 @@
 // Orders: sort, topk, kthvalue, and what is there once.
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <tuple>
@@ -21,6 +22,7 @@
 #include "structured.h"
 #include "tensor/chosen.h"
 #include "tensor/positions.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
