@@ -14,6 +14,8 @@ tsan         likewise
 """
 
 import argparse
+import concurrent.futures
+import functools
 import importlib.util
 import json
 import os
@@ -91,7 +93,8 @@ SANITIZED_SHARE = 20
 SANITIZED_FILTER = "-*Huge*:*OnDevice*:OpenCl*:WebGpu*"
 SANITIZERS = {
     "asan-ubsan": {"ASAN_OPTIONS": "halt_on_error=1:detect_stack_use_after_return=1",
-                   "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"},
+                   "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+                   "LSAN_OPTIONS": f"suppressions={ROOT / 'tests/lsan.supp'}"},
     "tsan": {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:"
                              f"suppressions={ROOT / 'tests/tsan.supp'}"},
 }
@@ -127,21 +130,31 @@ def call(parts: list[str | pathlib.Path], env: dict[str, str] | None = None, lim
 
 
 def run_gtest(build: pathlib.Path, sanitizer: str | None = None) -> Count:
+    """In a process for each core, which share the tests out among them."""
+    shards = os.cpu_count() or 1
+    with concurrent.futures.ThreadPoolExecutor(shards) as pool:
+        counts = pool.map(lambda shard: run_gtest_shard(build, sanitizer, shard, shards), range(shards))
+        return functools.reduce(Count.plus, counts)
+
+
+def run_gtest_shard(build: pathlib.Path, sanitizer: str | None, shard: int, shards: int) -> Count:
     """Shows what GoogleTest says, but for the tests that start and those that pass in a second."""
-    report = build / "gtest.json"
+    report = build / f"gtest{shard}.json"
     report.unlink(missing_ok=True)
     command = [*fixed_addresses(sanitizer), build / "bin/weft_tests", f"--gtest_output=json:{report}"]
     if sanitizer:
         command.append(f"--gtest_filter={SANITIZED_FILTER}")
+    environment = {**os.environ, **SANITIZERS.get(sanitizer or "", {}), "GTEST_TOTAL_SHARDS": str(shards),
+                   "GTEST_SHARD_INDEX": str(shard)}
     running = ""
-    with subprocess.Popen(command, cwd=ROOT, env={**os.environ, **SANITIZERS.get(sanitizer or "", {})},
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as process:
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace") as process:
         timer = threading.Timer(TIME_LIMIT, process.kill)
         timer.start()
         for line in process.stdout or ():
             if line.startswith("[ RUN"):
                 running = line.split("]")[1].strip()
-            elif not re.match(r"\[-{10}\]|\[ +OK \] .*\(\d{1,3} ms\)|Running main|\s*$", line):
+            elif not re.match(r"\[-{10}\]|\[ +OK \] .*\(\d{1,3} ms\)|Running main|Note: This is test shard|\s*$", line):
                 print(line, end="", flush=True)
     timer.cancel()
     ok = process.returncode == 0
@@ -163,7 +176,12 @@ def python_environment(build: pathlib.Path) -> dict[str, str]:
 
 
 def run_pytest(build: pathlib.Path) -> Count:
-    return pytest_of(build, [*sorted({p.parent for p in (ROOT / "tests").rglob("test_*.py")})])
+    return pytest_of(build, [*all_cores(), *sorted({p.parent for p in (ROOT / "tests").rglob("test_*.py")})])
+
+
+def all_cores() -> list[str]:
+    """What makes pytest run tests on each of them, where its plugin is there."""
+    return [] if importlib.util.find_spec("xdist") is None else [f"--numprocesses={os.cpu_count() or 1}"]
 
 
 def pytest_of(build: pathlib.Path, arguments: list[str | pathlib.Path],
@@ -184,16 +202,18 @@ def pytest_of(build: pathlib.Path, arguments: list[str | pathlib.Path],
 
 
 def run_fuzz(build: pathlib.Path, sanitizer: str | None = None) -> Count:
-    count = Count()
-    for source in sorted((ROOT / "tests/fuzz").glob("fuzz_*.cpp")):
+    def run(source: pathlib.Path) -> Count:
         seed, cases = FUZZ.get(source.stem, DEFAULT_FUZZ)
         if sanitizer:
             cases = max(1, cases // SANITIZED_SHARE)
         say(f"  {source.stem}: {cases} cases")
         ok = call([*fixed_addresses(sanitizer), build / "bin" / source.stem, f"--seed={seed}", f"--count={cases}"],
                   SANITIZERS.get(sanitizer or ""))
-        count = count.plus(Count(passed=int(ok), failed=int(not ok)))
         FUZZED.append(f"{source.stem} {cases}")
+        return Count(passed=int(ok), failed=int(not ok))
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        count = functools.reduce(Count.plus, pool.map(run, sorted((ROOT / "tests/fuzz").glob("fuzz_*.cpp"))))
     return count if sanitizer else count.plus(run_python_fuzz(build))
 
 
@@ -263,7 +283,7 @@ def run_torch(build: pathlib.Path) -> Count:
     count = Count()
     if not missing:  # models and training on compiled kernels: the suite of pytest has them on the reference device
         files = [ROOT / f"tests/torch/test_{name}.py" for name in ("models", "training", "compile")]
-        count = pytest_of(build, [*files], {"WEFT_DEVICE": "CPU"})
+        count = pytest_of(build, [*all_cores(), *files], {"WEFT_DEVICE": "CPU"})
     if not missing and importlib.util.find_spec("expecttest") is None:
         missing = "expecttest, which PyTorch's samples need, is not installed"
     if missing:

@@ -148,6 +148,7 @@ class CudaGpu {
   int64_t bytes_ = 0;
   std::mutex mutex_;
   std::string dead_;  // what to say when there is no next context
+  std::vector<CudaContext*> lost_;  // that memory names still
   std::atomic<CudaContext*> context_ = nullptr;
 };
 
