@@ -12,6 +12,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -75,7 +76,7 @@ thread_local std::vector<CudaContextHandle> current;
 
 size_t device_bytes() {
   const char* const set = std::getenv("FAKE_CUDA_BYTES");
-  return set != nullptr ? size_t(std::atoll(set)) : size_t(64) << 20;
+  return set != nullptr ? size_t(std::strtoull(set, nullptr, 10)) : size_t(64) << 20;
 }
 
 CudaContextHandle context() { return current.empty() ? nullptr : current.back(); }

@@ -1,5 +1,6 @@
 // Elements arranged anew, and chosen by masks where they are.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -29,6 +30,7 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -124,7 +126,7 @@ at::Tensor repeat_interleave(const at::Tensor& repeats, std::optional<int64_t> o
   const weft::Tensor marks =
       weft::Tensor::zeros({*output_size + 1}, dtypes::int64, weft_device().name())
           .scatter(0, ends, int64_t(1), Op::ADD);
-  put(out, marks.cumsum(0).at({Slice{.stop = *output_size}}));
+  put(out, marks.cumsum(0).at({Slice{.stop = output_size}}));
   return out;
 }
 
@@ -156,7 +158,7 @@ weft::Tensor padded(const weft::Tensor& x, int64_t axis, int64_t before, int64_t
 
 // As values they are computed where they are read: a write into zeros would need memory first.
 at::Tensor slice_backward(const at::Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t start,
-                          int64_t end, int64_t step) {
+                          int64_t /*end*/, int64_t step) {
   dim = at::maybe_wrap_dim(dim, int64_t(sizes.size()));
   const int64_t size = sizes[size_t(dim)], count = grad.size(dim);
   const at::Tensor result = empty(sizes, grad.scalar_type());
@@ -347,7 +349,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   native<at::_ops::masked_scatter_, masked_scatter_>(m);
 }
 
-const bool kAdded = [] {
+bool add_kernels() noexcept {
   using Cat = detail::Functional<at::meta::structured_cat, cat, at::_ops::cat::schema>;
   using CatOut = detail::Out<at::meta::structured_cat, cat, 1, at::_ops::cat_out::schema>;
   add_complex_kernel<at::_ops::cat, Cat::call>();
@@ -362,7 +364,8 @@ const bool kAdded = [] {
   add_complex_kernel<at::_ops::masked_fill_Scalar, masked_fill_scalar>();
   add_complex_kernel<at::_ops::masked_fill_Tensor, masked_fill_tensor>();
   return true;
-}();
+}
+const bool kAdded = add_kernels();
 
 }  // namespace
 }  // namespace weft::pytorch

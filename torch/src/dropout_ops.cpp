@@ -15,7 +15,9 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::pytorch {
 
