@@ -181,7 +181,9 @@ def run_pytest(build: pathlib.Path) -> Count:
 
 def all_cores() -> list[str]:
     """What makes pytest run tests on each of them, where its plugin is there."""
-    return [] if importlib.util.find_spec("xdist") is None else [f"--numprocesses={os.cpu_count() or 1}"]
+    if importlib.util.find_spec("xdist") is None:
+        return []
+    return [f"--numprocesses={os.cpu_count() or 1}", "--dist=worksteal"]
 
 
 def pytest_of(build: pathlib.Path, arguments: list[str | pathlib.Path],

@@ -75,6 +75,8 @@ at::Tensor roll(const at::Tensor& self, IntArrayRef shifts, IntArrayRef dims) {
     axes.emplace();
     for (const int64_t dim : dims) axes->push_back(at::maybe_wrap_dim(dim, self.dim()));
   }
+  TORCH_CHECK_INDEX(is_flat || self.dim() > 0, "Dimension specified as ", dims[0],
+                    " but tensor has no dimensions");
   const at::Tensor out = empty(self.sizes(), self.scalar_type());
   if (out.numel() == 0) return out;
   if (self.dim() == 0) {
@@ -262,7 +264,7 @@ void check_element(const at::Tensor& value) {
 
 // As the CPU: what does not fit is an error.
 weft::Tensor filling(const at::Scalar& value, c10::ScalarType type) {
-  if (c10::isIntegralType(type, false) && value.isFloatingPoint()) {
+  if (c10::isIntegralType(type, false) && !value.isIntegral(true)) {
     return number(value.to<int64_t>(), type);
   }
   return elements(value, type);
@@ -272,8 +274,14 @@ at::Tensor& masked_fill_scalar_(at::Tensor& self, const at::Tensor& mask, const 
   masked_fill_into(self, mask, filling(value, self.scalar_type()));
   return self;
 }
+// Whether the value decides if it can be written: what is imaginary cannot become real.
+bool is_asked_for(const at::Tensor& value, const at::Tensor& self) {
+  return value.is_complex() && !self.is_complex();
+}
+
 at::Tensor& masked_fill_tensor_(at::Tensor& self, const at::Tensor& mask, const at::Tensor& value) {
   check_element(value);
+  if (is_asked_for(value, self)) return masked_fill_scalar_(self, mask, value.item());
   masked_fill_into(self, mask, elements(value, self.scalar_type()));
   return self;
 }
@@ -297,6 +305,7 @@ at::Tensor masked_fill_scalar(const at::Tensor& self, const at::Tensor& mask,
 at::Tensor masked_fill_tensor(const at::Tensor& self, const at::Tensor& mask,
                               const at::Tensor& value) {
   check_element(value);
+  if (is_asked_for(value, self)) return masked_fill_scalar(self, mask, value.item());
   return masked_filled(self, mask, elements(value, self.scalar_type()));
 }
 
@@ -308,9 +317,9 @@ at::Tensor& masked_scatter_(at::Tensor& self, const at::Tensor& mask, const at::
   TORCH_CHECK(self.scalar_type() == source.scalar_type(),
               "masked_scatter: expected self and source to have same dtypes but got",
               self.scalar_type(), " and ", source.scalar_type());
-  TORCH_CHECK(mask.scalar_type() == c10::kBool || mask.scalar_type() == c10::kByte,
+  TORCH_CHECK(mask.scalar_type() == c10::kBool,
               "masked_scatter_ only supports boolean masks, but got mask with dtype ",
-              mask.dtype());
+              mask.scalar_type());
   if (self.numel() == 0) return self;
   const weft::Tensor x = handle(self);
   const weft::Tensor is_here = operand(mask, c10::kBool).expand(x.shape());
