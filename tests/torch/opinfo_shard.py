@@ -14,7 +14,7 @@ from typing import Any
 import torch
 import weft.torch  # noqa: F401
 from opinfo import CRASHED, FAILED, PASSED, SKIPPED, chosen, read_results
-from opinfo_exceptions import CPU_ARGUMENTS, CPU_WRONG, OTHER_ERRORS, RANDOM, SPARSE, UNINITIALISED
+from opinfo_exceptions import CPU_ARGUMENTS, CPU_WRONG, OTHER_ERRORS, RANDOM, SPARSE, TIES, UNINITIALISED
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 from torch.utils._pytree import tree_leaves, tree_map
@@ -154,6 +154,8 @@ def difference(op: OpInfo, form: str, sample: SampleInput, result: dict[str, Any
         is_same = type(error) is type(weft_error) and (form != "errors" or says_the_same(sample.name, error, weft_error))
         return "" if is_same or form == "errors" and op.full_name in OTHER_ERRORS else (
             f"raises {type(weft_error).__name__}: {weft_error} instead of {type(error).__name__}: {error}")
+    if op.name in TIES and form in ("fwd", "out"):
+        expected, actual = elements_named(op.name, sample, expected), elements_named(op.name, there, actual)
     try:
         if op.full_name in RANDOM and not matches(expected, actual):
             again, _ = outcome(lambda: program(op, there))
@@ -164,6 +166,17 @@ def difference(op: OpInfo, form: str, sample: SampleInput, result: dict[str, Any
     except (AssertionError, RuntimeError, NotImplementedError) as e:
         return str(e)
     return ""
+
+
+def elements_named(name: str, sample: SampleInput, result: Any) -> Any:
+    """With the elements that the indices name instead of these."""
+    *others, index = result if isinstance(result, (tuple, list)) else [result]
+    x = sample.input.detach()
+    if x.dim() == 0:
+        return result
+    at = TIES[name]
+    dim = sample.kwargs.get("dim", sample.args[at] if len(sample.args) > at else -1)
+    return [*others, torch.take_along_dim(x, index if index.dim() == x.dim() else index.unsqueeze(dim), dim)]
 
 
 def says_the_same(pattern: str, error: Exception, weft_error: Exception) -> bool:
