@@ -20,7 +20,21 @@
 
 namespace weft {
 
+namespace {
+
+constexpr size_t kMostSpare = size_t(1) << 18;  // Nodes
+
+// The memory of a closure that has gone, for the next one: under the lock of realise there is one
+// at a time, and the system would take large pieces back each time.
+std::vector<Closure::Node>& spare() {
+  static auto& nodes = *new std::vector<Closure::Node>;  // outlives every thread
+  return nodes;
+}
+
+}  // namespace
+
 Closure::Closure(std::span<Value* const> roots) {
+  nodes_.swap(spare());
   try {
     for (Value* root : roots) visit(root);
   } catch (...) {
@@ -30,7 +44,12 @@ Closure::Closure(std::span<Value* const> roots) {
   for (Value* root : roots) nodes_[index_of(*root)].roots++;
 }
 
-Closure::~Closure() { unmark(); }
+Closure::~Closure() {
+  unmark();
+  if (nodes_.capacity() > kMostSpare || nodes_.capacity() < spare().capacity()) return;
+  nodes_.clear();
+  spare().swap(nodes_);
+}
 
 void Closure::unmark() noexcept {
   for (const Node& n : nodes_) n.value->mark_ = 0;

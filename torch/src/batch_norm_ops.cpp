@@ -17,6 +17,7 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "weft/small_vector.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {

@@ -21,6 +21,7 @@
 #include "storage.h"
 #include "structured.h"
 #include "tensor/places.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 #include <optional>
+#include <utility>
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
@@ -14,12 +15,12 @@
 
 #include "convert.h"
 #include "generator.h"
-#include "ir/op.h"
 #include "native.h"
 #include "new_tensors.h"
 #include "operators.h"
 #include "storage.h"
 #include "tensor/random_bits.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
