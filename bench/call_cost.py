@@ -5,6 +5,7 @@
 a + b of 16 float32, realised at once; every library in a process of its own, in turn. Microseconds: the least mean of a
 batch of calls, so that what disturbs a batch does not count.
 """
+import itertools
 import json
 import os
 import subprocess
@@ -19,7 +20,8 @@ import cpu
 ROUNDS, BATCHES = 3, 30
 PRODUCTS = 1, 201  # of the replays that are compared
 # marks in microseconds
-MARKS = {"weft, Python": 20.0, "weft, C++": 12.0, "weft jit, per kernel": 1.0}
+MARKS = {"weft, Python": 20.0, "weft, C++": 12.0, "weft jit, per kernel": 1.0,
+         "weft jit, per kernel with a variable that does not run": 1.0}
 
 
 def least_us(call, batch=200):
@@ -82,6 +84,26 @@ def replay_us(weft, device, products):
     return least_us(lambda: chain(x), 50), kernels
 
 
+def replay_with_variable_us(weft, device, products):
+    """The same with as many rows as a variable says, which has another value in each call."""
+    x, w = (weft.Tensor(np.ones((rows, 4), np.float32), device=device).realize() for rows in (16, 4))
+    size, values = weft.Variable("size", 1, 16), itertools.cycle(range(2, 17))
+
+    @weft.jit
+    def chain(x, n):
+        x = x[:n]
+        for _ in range(products):
+            x = x.matmul(w)
+        return x
+    for _ in range(12):
+        chain(x, size.bind(next(values)))
+    assert chain.captures == 1
+    before = weft.counters.kernels
+    chain(x, size.bind(next(values)))
+    kernels = weft.counters.kernels - before
+    return least_us(lambda: chain(x, size.bind(next(values))), 50), kernels
+
+
 def measure_weft():
     import weft
     a, b = (weft.Tensor(x).realize() for x in arrays())
@@ -91,6 +113,12 @@ def measure_weft():
         (short, few), (long, many) = (replay_us(weft, device, n) for n in PRODUCTS)
         if device == "CPU":
             result["weft jit, one kernel"] = short
+        result[title] = (long - short) / (many - few)
+    for title, device in (("weft jit, per kernel with a variable", "CPU"),
+                          ("weft jit, per kernel with a variable that does not run", "NULL")):
+        (short, few), (long, many) = (replay_with_variable_us(weft, device, n) for n in PRODUCTS)
+        if device == "CPU":
+            result["weft jit, one kernel with a variable"] = short
         result[title] = (long - short) / (many - few)
     return result
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Checks the sources with the pinned clang-format, clang-tidy and mypy.
 
-    tools/lint.py [--build build/release] [--check-format | --fix-format] [file ...]
+    tools/lint.py [--build build/release] [--check-format | --fix-format] [--torch-one-in N] [file ...]
 
-With files, clang-format and clang-tidy look at those alone; without, clang-tidy leaves out torch/.
+With files, clang-format and clang-tidy look at those alone.
 """
 
 import argparse
@@ -11,8 +11,10 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDERS = ["include", "src", "python", "torch", "tools", "tests", "bench"]
@@ -29,13 +31,43 @@ def clang_format(files: list[pathlib.Path], *options: str) -> bool:
     return not files or subprocess.run([BIN / "clang-format", *options, *files]).returncode == 0
 
 
-def clang_tidy(files: list[pathlib.Path], build: pathlib.Path, is_chosen: bool) -> bool:
-    compiled = {pathlib.Path(c["file"]) for c in json.loads((build / "compile_commands.json").read_text())}
-    # PyTorch's headers alone take a quarter of a minute each: files of torch/ are looked at when they are named.
-    todo = [f for f in files if f in compiled and (is_chosen or ROOT / "torch" not in f.parents)]
+def git(*arguments: str) -> str:
+    """What git prints; nothing where the sources are not a checkout."""
+    return subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True).stdout
 
+
+def part_of_torch(files: list[pathlib.Path], one_in: int) -> list[pathlib.Path]:
+    """The files without most of torch/: of it stay those that the working tree or the last ten commits changed, and of
+    the others one in so many, another part for each commit."""
+    changed = {line[3:] for line in git("status", "--porcelain", "--untracked-files=all").splitlines()}
+    changed |= set(git("log", "-10", "--name-only", "--format=").splitlines())
+    part = int(git("rev-parse", "HEAD") or "0", base=16)
+    torch = [f for f in files if ROOT / "torch" in f.parents and f.suffix == ".cpp"]
+    left_out = {f for i, f in enumerate(torch) if (i + part) % one_in != 0 and str(f.relative_to(ROOT)) not in changed}
+    return [f for f in files if f not in left_out]
+
+
+def without_precompiled(command: dict[str, str]) -> dict[str, object]:
+    """A command of CMake's list without the header that g++ has compiled before: clang would read all of its text."""
+    arguments = shlex.split(command["command"])
+    for i, argument in enumerate(arguments):
+        if argument.endswith("/cmake_pch.hxx") and arguments[i - 1] == "-include":
+            del arguments[i - 1:i + 1]
+            break
+    return {"directory": command["directory"], "file": command["file"], "arguments": arguments}
+
+
+def clang_tidy(files: list[pathlib.Path], build: pathlib.Path) -> bool:
+    commands = json.loads((build / "compile_commands.json").read_text())
+    compiled = {pathlib.Path(c["file"]) for c in commands}
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / "compile_commands.json").write_text(json.dumps([without_precompiled(c) for c in commands]))
+        return tidy_all([f for f in files if f in compiled], pathlib.Path(folder))
+
+
+def tidy_all(files: list[pathlib.Path], commands: pathlib.Path) -> bool:
     def tidy(file: pathlib.Path) -> bool:
-        result = subprocess.run([BIN / "clang-tidy", "-p", build, "--quiet", "--warnings-as-errors=*", file],
+        result = subprocess.run([BIN / "clang-tidy", "-p", commands, "--quiet", "--warnings-as-errors=*", file],
                                 capture_output=True, text=True)
         print(f"  {file.relative_to(ROOT)}", result.stdout.strip(), sep="\n" if result.stdout.strip() else "", flush=True)
         if result.returncode != 0 and not result.stdout:
@@ -43,7 +75,7 @@ def clang_tidy(files: list[pathlib.Path], build: pathlib.Path, is_chosen: bool) 
         return result.returncode == 0
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return all(list(pool.map(tidy, todo)))
+        return all(list(pool.map(tidy, files)))
 
 
 def mypy(build: pathlib.Path) -> bool:
@@ -59,8 +91,12 @@ def main() -> int:
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
     parser.add_argument("--check-format", action="store_true", help="clang-format alone")
     parser.add_argument("--fix-format", action="store_true", help="rewrite the files with clang-format")
+    parser.add_argument("--torch-one-in", type=int, default=1, metavar="N",
+                        help="of torch/, clang-tidy looks at what changed of late and at one file in N")
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     arguments = parser.parse_args()
+    if arguments.torch_one_in < 1:
+        parser.error("--torch-one-in: at least 1")
     files = sources(arguments.files)
 
     if arguments.fix_format:
@@ -68,7 +104,7 @@ def main() -> int:
     good = clang_format(files, "--dry-run", "-Werror")
     if not arguments.check_format:
         build = arguments.build.resolve()
-        good = clang_tidy(files, build, bool(arguments.files)) and good
+        good = clang_tidy(part_of_torch(files, arguments.torch_one_in), build) and good
         good = mypy(build) and good
     return 0 if good else 1
 

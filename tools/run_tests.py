@@ -8,12 +8,14 @@ pytest       the Python files under tests/, with the package of build/<preset>
 fuzz         each fuzz program with the seed and count of FUZZ or PYTHON_FUZZ
 devices      a slice of the Python tests and fuzz programs on each device of DEVICES that the machine has
 torch        models on device weft, and one in so many of PyTorch's operators, see TORCH_OPERATORS
-lint         clang-format, clang-tidy and mypy have nothing to say
+lint         clang-format, clang-tidy and mypy have nothing to say; of torch/, see LINTED_OF_TORCH
 asan-ubsan   weft_tests and the fuzz programs of the sanitizer's own build, at reduced counts
 tsan         likewise
 """
 
 import argparse
+import concurrent.futures
+import functools
 import importlib.util
 import json
 import os
@@ -58,6 +60,9 @@ NEEDS_TORCH_DEVICE = {"fuzz_torch"}
 TORCH_OPERATORS = [("float32", 10, 1000), ("int64", 40, 20), ("bool", 40, 20), ("bfloat16", 40, 20), ("float16", 40, 20),
                    ("complex64", 40, 20)]
 TORCH_SEED = 1
+# One file in so many of torch/ for clang-tidy, beside those that changed of late: PyTorch's headers make each of them cost
+# 7.5 s, four times a file of src/. `make lint` looks at all.
+LINTED_OF_TORCH = 4
 
 
 class DeviceTests(NamedTuple):
@@ -88,7 +93,8 @@ SANITIZED_SHARE = 20
 SANITIZED_FILTER = "-*Huge*:*OnDevice*:OpenCl*:WebGpu*"
 SANITIZERS = {
     "asan-ubsan": {"ASAN_OPTIONS": "halt_on_error=1:detect_stack_use_after_return=1",
-                   "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"},
+                   "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+                   "LSAN_OPTIONS": f"suppressions={ROOT / 'tests/lsan.supp'}"},
     "tsan": {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:"
                              f"suppressions={ROOT / 'tests/tsan.supp'}"},
 }
@@ -124,21 +130,31 @@ def call(parts: list[str | pathlib.Path], env: dict[str, str] | None = None, lim
 
 
 def run_gtest(build: pathlib.Path, sanitizer: str | None = None) -> Count:
+    """In a process for each core, which share the tests out among them."""
+    shards = os.cpu_count() or 1
+    with concurrent.futures.ThreadPoolExecutor(shards) as pool:
+        counts = pool.map(lambda shard: run_gtest_shard(build, sanitizer, shard, shards), range(shards))
+        return functools.reduce(Count.plus, counts)
+
+
+def run_gtest_shard(build: pathlib.Path, sanitizer: str | None, shard: int, shards: int) -> Count:
     """Shows what GoogleTest says, but for the tests that start and those that pass in a second."""
-    report = build / "gtest.json"
+    report = build / f"gtest{shard}.json"
     report.unlink(missing_ok=True)
     command = [*fixed_addresses(sanitizer), build / "bin/weft_tests", f"--gtest_output=json:{report}"]
     if sanitizer:
         command.append(f"--gtest_filter={SANITIZED_FILTER}")
+    environment = {**os.environ, **SANITIZERS.get(sanitizer or "", {}), "GTEST_TOTAL_SHARDS": str(shards),
+                   "GTEST_SHARD_INDEX": str(shard)}
     running = ""
-    with subprocess.Popen(command, cwd=ROOT, env={**os.environ, **SANITIZERS.get(sanitizer or "", {})},
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as process:
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace") as process:
         timer = threading.Timer(TIME_LIMIT, process.kill)
         timer.start()
         for line in process.stdout or ():
             if line.startswith("[ RUN"):
                 running = line.split("]")[1].strip()
-            elif not re.match(r"\[-{10}\]|\[ +OK \] .*\(\d{1,3} ms\)|Running main|\s*$", line):
+            elif not re.match(r"\[-{10}\]|\[ +OK \] .*\(\d{1,3} ms\)|Running main|Note: This is test shard|\s*$", line):
                 print(line, end="", flush=True)
     timer.cancel()
     ok = process.returncode == 0
@@ -160,7 +176,14 @@ def python_environment(build: pathlib.Path) -> dict[str, str]:
 
 
 def run_pytest(build: pathlib.Path) -> Count:
-    return pytest_of(build, [*sorted({p.parent for p in (ROOT / "tests").rglob("test_*.py")})])
+    return pytest_of(build, [*all_cores(), *sorted({p.parent for p in (ROOT / "tests").rglob("test_*.py")})])
+
+
+def all_cores() -> list[str]:
+    """What makes pytest run tests on each of them, where its plugin is there."""
+    if importlib.util.find_spec("xdist") is None:
+        return []
+    return [f"--numprocesses={os.cpu_count() or 1}", "--dist=worksteal"]
 
 
 def pytest_of(build: pathlib.Path, arguments: list[str | pathlib.Path],
@@ -181,16 +204,18 @@ def pytest_of(build: pathlib.Path, arguments: list[str | pathlib.Path],
 
 
 def run_fuzz(build: pathlib.Path, sanitizer: str | None = None) -> Count:
-    count = Count()
-    for source in sorted((ROOT / "tests/fuzz").glob("fuzz_*.cpp")):
+    def run(source: pathlib.Path) -> Count:
         seed, cases = FUZZ.get(source.stem, DEFAULT_FUZZ)
         if sanitizer:
             cases = max(1, cases // SANITIZED_SHARE)
         say(f"  {source.stem}: {cases} cases")
         ok = call([*fixed_addresses(sanitizer), build / "bin" / source.stem, f"--seed={seed}", f"--count={cases}"],
                   SANITIZERS.get(sanitizer or ""))
-        count = count.plus(Count(passed=int(ok), failed=int(not ok)))
         FUZZED.append(f"{source.stem} {cases}")
+        return Count(passed=int(ok), failed=int(not ok))
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        count = functools.reduce(Count.plus, pool.map(run, sorted((ROOT / "tests/fuzz").glob("fuzz_*.cpp"))))
     return count if sanitizer else count.plus(run_python_fuzz(build))
 
 
@@ -260,7 +285,7 @@ def run_torch(build: pathlib.Path) -> Count:
     count = Count()
     if not missing:  # models and training on compiled kernels: the suite of pytest has them on the reference device
         files = [ROOT / f"tests/torch/test_{name}.py" for name in ("models", "training", "compile")]
-        count = pytest_of(build, [*files], {"WEFT_DEVICE": "CPU"})
+        count = pytest_of(build, [*all_cores(), *files], {"WEFT_DEVICE": "CPU"})
     if not missing and importlib.util.find_spec("expecttest") is None:
         missing = "expecttest, which PyTorch's samples need, is not installed"
     if missing:
@@ -281,7 +306,8 @@ def run_lint(build: pathlib.Path) -> Count:
     if any(importlib.util.find_spec(m) is None for m in ("clang_format", "clang_tidy", "mypy")):
         say("  the pinned clang-format, clang-tidy and mypy are not installed")
         return Count(skipped=1)
-    ok = call([sys.executable, ROOT / "tools/lint.py", "--build", build], limit=2 * TIME_LIMIT)
+    ok = call([sys.executable, ROOT / "tools/lint.py", "--build", build, f"--torch-one-in={LINTED_OF_TORCH}"],
+              limit=2 * TIME_LIMIT)
     return Count(passed=int(ok), failed=int(not ok))
 
 

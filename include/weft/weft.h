@@ -11,4 +11,5 @@
 #include "weft/jit.h"               // IWYU pragma: export
 #include "weft/scheduled_kernel.h"  // IWYU pragma: export
 #include "weft/tensor.h"            // IWYU pragma: export
+#include "weft/variable.h"          // IWYU pragma: export
 #include "weft/view.h"              // IWYU pragma: export

@@ -14,6 +14,7 @@
 
 #include "core.h"
 #include "tensor.h"
+#include "value/number_watch.h"
 #include "weft/dtype.h"
 #include "weft/error.h"
 #include "weft/tensor.h"
@@ -45,16 +46,17 @@ dtype Python's numbers are bool, int32 or float32, and arrays keep theirs.
 
 std::string device_of(const std::optional<std::string>& device) { return device.value_or(""); }
 
-int64_t size_of(const Tensor& t, int64_t dim) {
+nb::object size_of(const Tensor& t, int64_t dim) {
   const int64_t rank = t.ndim();
   if (dim < -rank || dim >= rank) {
     throw IndexError(fmt::format("[size] axis {} of a tensor of {} axes", dim, rank));
   }
-  return t.shape()[size_t(dim < 0 ? dim + rank : dim)];
+  return size_to_python(t.shape()[size_t(dim < 0 ? dim + rank : dim)]);
 }
 
 int64_t length(const Tensor& t) {
   if (t.ndim() == 0) type_error("[len] a tensor without axes has no length");
+  assume_exact({t.shape()[0]});
   return t.shape()[0];
 }
 
@@ -76,15 +78,18 @@ TensorClass bind_tensor(nb::module_& m) {
        nb::sig("def __init__(self, data: typing.Any, dtype: " WEFT_DTYPE
                " = None, device: str | None = None, requires_grad: bool = False) -> None"))
       .def_prop_ro(
-          "shape", [](const Tensor& t) { return tuple_of_ints(t.shape()); },
+          "shape", [](const Tensor& t) { return sizes_to_python(t.shape()); },
           nb::sig("def shape(self) -> tuple[int, ...]"), "The size of every axis.")
       .def_prop_ro("ndim", &Tensor::ndim, "The number of axes.")
       .def_prop_ro("dtype", &Tensor::dtype, "The type of its elements.")
       .def_prop_ro("device", &Tensor::device, "The name of the device that has its memory.")
-      .def("numel", &Tensor::numel, "The number of elements.")
-      .def("size", size_of, nb::arg("dim"), "The size of one axis.")
       .def(
-          "size", [](const Tensor& t, const nb::object&) { return tuple_of_ints(t.shape()); },
+          "numel", [](const Tensor& t) { return size_to_python(t.numel()); },
+          nb::sig("def numel(self) -> int"), "The number of elements.")
+      .def("size", size_of, nb::arg("dim"), nb::sig("def size(self, dim: int) -> int"),
+           "The size of one axis.")
+      .def(
+          "size", [](const Tensor& t, const nb::object&) { return sizes_to_python(t.shape()); },
           nb::arg("dim") = nb::none(),
           nb::sig("def size(self, dim: None = None) -> tuple[int, ...]"), "The shape.")
       .def(
@@ -92,13 +97,21 @@ TensorClass bind_tensor(nb::module_& m) {
           "The bytes of one element.")
       .def(
           "nbytes",
-          [](const Tensor& t) { return nb::int_(t.numel()) * nb::int_(t.dtype().item_bytes()); },
+          [](const Tensor& t) {
+            return size_to_python(t.numel()) * nb::int_(t.dtype().item_bytes());
+          },
           nb::sig("def nbytes(self) -> int"), "The bytes of all elements.")
       .def(
           "is_floating_point", [](const Tensor& t) { return t.dtype().is_float(); },
           "Whether its elements are floats.")
-      .def("is_contiguous", &Tensor::is_contiguous,
-           "Whether its elements lie in row-major order in its memory.")
+      .def(
+          "is_contiguous",
+          [](const Tensor& t) {
+            assume_exact(t.view().shape);
+            assume_exact(t.view().strides);
+            return t.is_contiguous();
+          },
+          "Whether its elements lie in row-major order in its memory.")
       .def("is_realized", &Tensor::is_realized,
            "Whether its memory holds its values: reading them runs nothing.")
       .def("shares_memory_with", &Tensor::shares_memory_with, nb::arg("other"),

@@ -12,6 +12,7 @@
 
 #include "core.h"
 #include "tensor.h"
+#include "value/number_watch.h"
 #include "weft/dtype.h"
 #include "weft/error.h"
 #include "weft/tensor.h"
@@ -36,7 +37,8 @@ bool is_int(nb::handle value) {
 // An int of any size: past 64 bits it is as far out of range as the nearest that fits.
 int64_t position_of(nb::handle value) {
   if (!is_int(value)) no_index(value);
-  const nb::object number = nb::steal(PyNumber_Index(value.ptr()));
+  nb::object number = number_of_watched(value);
+  if (!number.is_valid()) number = nb::steal(PyNumber_Index(value.ptr()));
   if (!number.is_valid()) throw nb::python_error();
   int overflow = 0;
   const long long position = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
@@ -118,6 +120,7 @@ void write(Tensor& target, nb::handle value) {
 
 nb::object iterate(const Tensor& x) {
   if (x.ndim() == 0) type_error("[iter] a tensor without axes cannot be iterated over");
+  assume_exact({x.shape()[0]});
   nb::list parts;
   for (int64_t i = 0; i < x.shape()[0]; i++) parts.append(x.at({i}));
   return nb::iter(parts);

@@ -23,6 +23,7 @@
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/scalar.h"
+#include "tensor.h"
 
 namespace weft::python {
 namespace {
@@ -221,7 +222,8 @@ std::vector<int64_t> ints_of(nb::handle sequence) {
   std::vector<int64_t> out;
   for (const nb::handle h : sequence) {
     if (!is_integer(h)) type_error(fmt::format("an int is needed, not {}", type_text(h)));
-    const Integer i = read_integer(owned(PyNumber_Index(h.ptr())));
+    const nb::object watched = number_of_watched(h);
+    const Integer i = read_integer(watched.is_valid() ? watched : owned(PyNumber_Index(h.ptr())));
     if (!i.as_signed) throw ShapeError(fmt::format("{} does not fit into 64 bits", shown(h)));
     out.push_back(*i.as_signed);
   }

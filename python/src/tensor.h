@@ -69,6 +69,15 @@ std::vector<int64_t> shape_of(const nb::args& sizes, std::string_view what);
 Axes axes_of(nb::handle value, std::string_view what);
 
 nb::tuple tuple_of_ints(Ints list);
+
+// Ints that say what is asked about them: what a captured function of variables gets for the ints
+// that a call with other values would have others for (weft/_variable.py).
+void set_watched_int(nb::handle kind);
+// The number of one; null for all else.
+nb::object number_of_watched(nb::handle value);
+// A size that the function asks for: such an int while it is captured.
+nb::object size_to_python(int64_t size);
+nb::tuple sizes_to_python(Ints sizes);
 nb::tuple tuple_of_tensors(std::span<const Tensor> tensors);
 
 // The Tensors of f(a, b) and f((a, b)); of a method that has a first one, a.f(b) and a.f((b, c)).

@@ -14,6 +14,7 @@
 #include "convert.h"
 #include "core.h"
 #include "tensor.h"
+#include "value/number_watch.h"
 #include "weft/dtype.h"
 #include "weft/error.h"
 #include "weft/tensor.h"
@@ -65,6 +66,9 @@ std::optional<Number> as_number(nb::handle value) {
   if (PyFloat_Check(p)) return Number(PyFloat_AS_DOUBLE(p));
   if (PyBool_Check(p)) return Number(p == Py_True);
   if (PyLong_Check(p)) return Number(int64_of<DTypeError>(value, "number"));
+  if (const nb::object watched = number_of_watched(value); watched.is_valid()) {
+    return as_number(watched);
+  }
   const std::string_view name = type_text(value);
   if (!name.starts_with("numpy.") || name == "numpy.ndarray") return {};
   if (name == "numpy.bool" || name == "numpy.bool_") return Number(PyObject_IsTrue(p) == 1);
@@ -97,6 +101,9 @@ void no_operand(std::string_view what, nb::handle value) {
 int64_t int_of(nb::handle value, std::string_view what) {
   PyObject* const p = value.ptr();
   if (PyLong_CheckExact(p)) return int64_of<ShapeError>(value, what);
+  if (const nb::object watched = number_of_watched(value); watched.is_valid()) {
+    return int64_of<ShapeError>(watched, what);
+  }
   if (!PyIndex_Check(p) || as_tensor(value) != nullptr) {
     type_error(fmt::format("[{}] an int is needed, not {}", what, type_text(value)));
   }
@@ -132,6 +139,40 @@ nb::tuple tuple_of_ints(Ints list) {
     PyTuple_SET_ITEM(out.ptr(), Py_ssize_t(i), PyLong_FromLongLong(list[i]));
   }
   return nb::borrow<nb::tuple>(out);
+}
+
+// ------------------------------------------------------------------------------- ints that watch
+
+namespace {
+
+PyTypeObject*& watched_int() {
+  static PyTypeObject* kind = nullptr;
+  return kind;
+}
+
+}  // namespace
+
+void set_watched_int(nb::handle kind) {
+  if (!PyType_Check(kind.ptr())) type_error("[set_watched_int] a class is needed");
+  watched_int() = reinterpret_cast<PyTypeObject*>(kind.inc_ref().ptr());
+}
+
+nb::object number_of_watched(nb::handle value) {
+  PyTypeObject* const kind = watched_int();
+  if (kind == nullptr || PyType_IsSubtype(Py_TYPE(value.ptr()), kind) == 0) return {};
+  return value.attr("number");
+}
+
+nb::object size_to_python(int64_t size) {
+  if (number_watch() == nullptr || watched_int() == nullptr) return nb::int_(size);
+  return nb::borrow(reinterpret_cast<PyObject*>(watched_int()))(size);
+}
+
+nb::tuple sizes_to_python(Ints sizes) {
+  if (number_watch() == nullptr) return tuple_of_ints(sizes);
+  nb::list list;
+  for (const int64_t size : sizes) list.append(size_to_python(size));
+  return nb::tuple(list);
 }
 
 nb::tuple tuple_of_tensors(std::span<const Tensor> tensors) {

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from weft._core import JitCapture, Tensor, is_capturing, is_recording
 from weft._guards import PLAIN, Guards, Same, freeze, walk
-from weft._variable import BoundVariable
+from weft._variable import BoundVariable, Variable, WatchedInt, WatchedVariable
 from weft.errors import JitError
 
 MOST_CAPTURES = 8
@@ -68,17 +68,19 @@ class jit(Generic[Result]):
         if is_capturing() or is_recording():  # it becomes a part of the function that calls it
             return self.function(*args, **kwargs)
         tensors: list[Tensor] = []
-        key = _flatten((args, kwargs), tensors)
+        bound: dict[Variable, int] = {}
+        key = _flatten((args, kwargs), tensors, bound)
+        values = tuple(bound.values())
         for capture in self._captures.get(key, ()):
             if not capture.guards.hold():
                 continue
-            outputs = capture.kernels.replay(tensors)
+            outputs = capture.kernels.replay(tensors, values)
             if outputs is not None:
                 return cast(Result, _with_tensors(capture.tree, outputs, tensors))
         self._drop_spent(key)
         seen = self._seen.get(key)
         if seen is not None and seen.hold():
-            return self._capture(key, args, kwargs, tensors)
+            return self._capture(key, args, kwargs, tensors, bound)
         result = self.function(*args, **kwargs)
         outputs = [leaf for leaf in walk(result) if isinstance(leaf, Tensor)]
         if outputs:
@@ -103,20 +105,24 @@ class jit(Generic[Result]):
         """How many there are."""
         return sum(len(captures) for captures in self._captures.values())
 
-    def _capture(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor]) -> Result:
-        guards = Guards(self.function, args, kwargs)
+    def _capture(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: list[Tensor],
+                 bound: dict[Variable, int]) -> Result:
+        guards: Guards | None = None
         tree: Tree = None
 
         def function(proxies: list[Tensor]) -> list[Tensor]:
-            nonlocal tree
+            nonlocal guards, tree
+            guards = Guards(self.function, args, kwargs)  # the arguments' own memory is known
             outputs: list[Tensor] = []
             places = {id(proxy): i for i, proxy in enumerate(proxies)}
-            proxied_args, proxied_kwargs = _replace((args, kwargs), iter(proxies))
+            proxied_args, proxied_kwargs = _replace((args, kwargs), iter(proxies), WatchedVariable)
             result = self.function(*proxied_args, **proxied_kwargs)
             tree = _result_tree(result, outputs, places)
             return outputs
 
-        kernels, outputs = JitCapture.run(tensors, function, gc.collect)
+        variables = [(v.name, v.min, v.max, value) for v, value in bound.items()]
+        kernels, outputs = JitCapture.run(tensors, function, gc.collect, variables)
+        assert guards is not None
         changed = guards.changed()
         if changed is not None:
             raise JitError(f"[jit] {self._name()} changes {changed}, which its code names: a replay would not; write to "
@@ -124,8 +130,19 @@ class jit(Generic[Result]):
         if kernels is not None:
             captures = self._captures.setdefault(key, [])
             captures.insert(0, _Capture(kernels, guards, tree))
+            if bound:
+                self._merge(captures)
             self._forget(key)
         return cast(Result, _with_tensors(tree, outputs, tensors))
+
+    def _merge(self, captures: list[_Capture]) -> None:
+        """One capture for all values of the variables in the place of some, where they say enough."""
+        newest = captures[0]
+        alike = [capture for capture in captures if capture.guards.hold() and _same_tree(capture.tree, newest.tree)]
+        general = JitCapture.merged([capture.kernels for capture in reversed(alike)])
+        if general is not None:
+            rest = [capture for capture in captures[1:] if capture not in alike or not general.replaces(capture.kernels)]
+            captures[:] = [_Capture(general, newest.guards, newest.tree), *rest]
 
     def _drop_spent(self, key: Any) -> None:
         """Captures that a new one with faster kernels is to take the place of."""
@@ -151,33 +168,40 @@ class jit(Generic[Result]):
 # --------------------------------------------------------------------------------------- arguments
 
 
-def _flatten(value: Tree, tensors: list[Tensor]) -> Any:
-    """The tensors of an argument; all else of it as a key."""
+def _flatten(value: Tree, tensors: list[Tensor], bound: dict[Variable, int]) -> Any:
+    """The tensors of an argument, and the values of variables; all else of it as a key."""
     kind = type(value)
     if kind is Tensor:
         tensors.append(value)
         return Tensor
+    if kind is BoundVariable:
+        if bound.setdefault(value.variable, value.val) != value:
+            raise JitError(f"[jit] {value.variable.name} is bound to {bound[value.variable]} and to {value.val} in "
+                           f"one call")
+        return kind, value.variable
     if kind is tuple or kind is list:
-        return kind, *[_flatten(part, tensors) for part in value]
+        return kind, *[_flatten(part, tensors, bound) for part in value]
     if kind is dict:
-        return kind, *[(freeze(name), _flatten(part, tensors)) for name, part in value.items()]
+        return kind, *[(freeze(name), _flatten(part, tensors, bound)) for name, part in value.items()]
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return kind, *[_flatten(part, tensors) for part in value]
-    is_object = hasattr(value, "__dict__") and not isinstance(value, (MethodType, BoundVariable))
+        return kind, *[_flatten(part, tensors, bound) for part in value]
+    is_object = hasattr(value, "__dict__") and not isinstance(value, MethodType)
     return Same(value) if is_object else freeze(value)  # what the code reads of an object is guarded
 
 
-def _replace(value: Tree, tensors: Any) -> Any:
-    """The same with the next tensors in the place of tensors."""
+def _replace(value: Tree, tensors: Any, of_variable: Callable[[BoundVariable], Any] = lambda bound: bound) -> Any:
+    """The same with the next tensors in the place of tensors, and others in the place of variables."""
     kind = type(value)
     if kind is Tensor:
         return next(tensors)
+    if kind is BoundVariable:
+        return of_variable(value)
     if kind is tuple or kind is list:
-        return kind(_replace(part, tensors) for part in value)
+        return kind(_replace(part, tensors, of_variable) for part in value)
     if kind is dict:
-        return {name: _replace(part, tensors) for name, part in value.items()}
+        return {name: _replace(part, tensors, of_variable) for name, part in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return kind(*(_replace(part, tensors) for part in value))
+        return kind(*(_replace(part, tensors, of_variable) for part in value))
     return value
 
 
@@ -195,10 +219,25 @@ def _result_tree(value: Any, outputs: list[Tensor], arguments: dict[int, int]) -
         return {name: _result_tree(part, outputs, arguments) for name, part in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return kind(*(_result_tree(part, outputs, arguments) for part in value))
-    if kind in PLAIN or kind is float:
+    if isinstance(value, WatchedInt):
+        return int(value)
+    if kind in PLAIN or kind is float or kind is BoundVariable:
         return value
     raise JitError(f"[jit] a function that is captured returns Tensors, numbers and text, in lists, tuples and dicts, "
                    f"not {kind.__name__}")
+
+
+def _same_tree(a: Tree, b: Tree) -> bool:
+    kind = type(a)
+    if kind is not type(b):
+        return False
+    if kind is _Output:
+        return bool(a.number == b.number and a.argument == b.argument)
+    if kind is dict:
+        return list(a) == list(b) and all(_same_tree(a[name], b[name]) for name in a)
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(_same_tree(x, y) for x, y in zip(a, b))
+    return bool(freeze(a) == freeze(b))
 
 
 def _with_tensors(tree: Tree, outputs: list[Tensor], tensors: list[Tensor]) -> Any:

@@ -11,10 +11,10 @@
 
 #include <sys/mman.h>
 
+#include "base/huge_pages.h"
+
 namespace weft {
 namespace {
-
-constexpr size_t kHugePage = size_t(2) << 20;
 
 bool is_mapped(size_t size) { return size * sizeof(uint64_t) >= kHugePage; }
 
@@ -28,17 +28,9 @@ uint64_t* allocate(size_t size) {
     if (memory == nullptr) throw std::bad_alloc();
     return static_cast<uint64_t*>(memory);
   }
-  // One huge page more than needed, so that an aligned piece lies inside; the ends go back.
-  const size_t bytes = mapped_bytes(size);
-  void* memory =
-      mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw std::bad_alloc();
-  auto* start = static_cast<std::byte*>(memory);
-  const size_t before = (kHugePage - uintptr_t(start) % kHugePage) % kHugePage;
-  if (before > 0) munmap(start, before);
-  munmap(start + before + bytes, kHugePage - before);
-  madvise(start + before, bytes, MADV_HUGEPAGE);
-  return reinterpret_cast<uint64_t*>(start + before);
+  void* memory = map_huge(mapped_bytes(size));
+  if (memory == nullptr) throw std::bad_alloc();
+  return static_cast<uint64_t*>(memory);
 }
 
 void release(uint64_t* data, size_t size) {

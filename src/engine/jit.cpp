@@ -21,12 +21,14 @@
 #include "engine/foreign_memory.h"
 #include "engine/index_checks.h"
 #include "engine/jit_capture.h"
+#include "engine/jit_general.h"
 #include "engine/jit_recipe.h"
 #include "engine/realize.h"
 #include "ir/op.h"
 #include "runtime/buffer.h"
 #include "runtime/device.h"
 #include "schedule/size_use.h"
+#include "value/number_watch.h"
 #include "value/storage.h"
 #include "value/storage_watch.h"
 #include "value/training.h"
@@ -34,6 +36,7 @@
 #include "value/view.h"
 #include "weft/gradient.h"
 #include "weft/tensor.h"
+#include "weft/variable.h"
 #include "weft/view.h"
 
 namespace weft {
@@ -114,13 +117,16 @@ void refuse_kept_inputs(JitWatch& watch, const std::function<void()>& before_giv
 }  // namespace
 
 JitCapture::Result JitCapture::run(std::span<const Tensor> inputs, const Function& function,
-                                   const std::function<void()>& before_giving_up) {
+                                   const std::function<void()>& before_giving_up,
+                                   std::span<const VariableValue> variables) {
   if (is_capturing() || !schedules_are_used()) {
     Result result{.capture = {}, .outputs = function(inputs)};
     if (!is_capturing()) realize_all(result.outputs);
     return result;
   }
   JitWatch watch(inputs);
+  NumberWatch numbers;
+  const NumberWatch::Scope watched(variables.empty() ? nullptr : &numbers);
   std::vector<Tensor> outputs;
   try {
     const StorageWatch::Scope scope(watch);
@@ -131,19 +137,22 @@ JitCapture::Result JitCapture::run(std::span<const Tensor> inputs, const Functio
     }
   } catch (...) {
     watch.find_written();
+    refuse_two_ways(watch);
     watch.settle();
     write_through(watch);
     throw;
   }
   watch.find_written();
   refuse_two_ways(watch);
-  std::shared_ptr<const JitRecipe> recipe = make_recipe(watch, outputs);
+  std::shared_ptr<JitRecipe> recipe = make_recipe(watch, outputs, variables);
   write_through(watch);
   watch.drop_proxies();
   replace_proxies(watch, outputs);
   refuse_kept_inputs(watch, before_giving_up);
   Result result{.capture = {}, .outputs = detached(std::move(outputs))};
   if (recipe) {
+    recipe->at_most = std::move(numbers.at_most);
+    recipe->exact = std::move(numbers.exact);
     result.capture = JitCapture(std::move(recipe));
   } else {
     realize_all(result.outputs);
@@ -218,9 +227,9 @@ std::optional<std::vector<Storage*>> storages_for(const JitRecipe& recipe,
 // One run of a recipe on the storages of a call.
 class Replay {
  public:
-  Replay(const JitRecipe& recipe, std::span<const Tensor> inputs,
+  Replay(const JitRecipe& recipe, const JitNumbers& numbers, std::span<const Tensor> inputs,
          std::span<Storage* const> storages)
-      : recipe_(recipe), inputs_(inputs), storages_(storages) {}
+      : recipe_(recipe), numbers_(numbers), inputs_(inputs), storages_(storages) {}
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
   // What was made last is freed first: the next replay is given the same memory in the same places.
@@ -238,7 +247,7 @@ class Replay {
     }
     try {
       own_overwritten();
-      run_recipe(recipe_, memory_);
+      run_recipe(recipe_, numbers_, memory_);
     } catch (...) {
       const std::lock_guard lock(graph_mutex());
       for (size_t i = 0; i < storages_.size(); i++) swap_version(i);
@@ -258,14 +267,15 @@ class Replay {
     const auto make = [&](uint32_t number) {
       const JitRecipe::Result& r = recipe_.results[number];
       if (results_[number]) return;
-      results_[number] = Value::make(Op::BUFFER, r.dtype, *r.device, r.shape);
+      results_[number] = Value::make(Op::BUFFER, r.dtype, *r.device, numbers_.shapes[number]);
     };
     for (const JitRecipe::Binding& b : recipe_.bindings) {
       if (b.is_written()) make(b.result);
     }
-    for (const JitRecipe::Made& m : recipe_.made) {
-      make(m.result);
-      made_.push_back(Storage::make(results_[m.result], m.origin));
+    for (size_t i = 0; i < recipe_.made.size(); i++) {
+      const uint32_t result = recipe_.made[i].result;
+      make(result);
+      made_.push_back(Storage::make(results_[result], numbers_.origins[i]));
     }
   }
 
@@ -357,14 +367,16 @@ class Replay {
     }
     std::vector<Tensor> outputs;
     outputs.reserve(recipe_.outputs.size());
-    for (const JitRecipe::Output& o : recipe_.outputs) {
+    for (size_t i = 0; i < recipe_.outputs.size(); i++) {
+      const JitRecipe::Output& o = recipe_.outputs[i];
+      const View& view = numbers_.views[i];
       if (o.binding == kNone) {
-        outputs.emplace_back(made_[o.made], o.view);
+        outputs.emplace_back(made_[o.made], view);
         continue;
       }
       const bool is_part = recipe_.bindings[o.binding].is_part;
       outputs.emplace_back(Ref(storages_[o.binding]),
-                           is_part ? placed(o.view, part_of(o.binding)) : o.view);
+                           is_part ? placed(view, part_of(o.binding)) : view);
     }
     return outputs;
   }
@@ -384,6 +396,7 @@ class Replay {
   }
 
   const JitRecipe& recipe_;
+  const JitNumbers& numbers_;
   std::span<const Tensor> inputs_;
   std::span<Storage* const> storages_;
   std::vector<Ref<Value>> versions_;  // before, of what is written
@@ -396,16 +409,80 @@ class Replay {
 
 }  // namespace
 
-std::optional<std::vector<Tensor>> JitCapture::replay(std::span<const Tensor> inputs) const {
+namespace {
+
+bool takes_same_calls(const JitRecipe& a, const JitRecipe& b) {
+  using Binding = JitRecipe::Binding;
+  const auto is_same_binding = [](const Binding& x, const Binding& y) {
+    return x.captured == y.captured && x.device == y.device && x.dtype == y.dtype &&
+           x.numel == y.numel && x.is_part == y.is_part && x.is_written() == y.is_written() &&
+           x.is_leaf == y.is_leaf && x.gradient_before.kind == y.gradient_before.kind &&
+           x.gradient_before.number == y.gradient_before.number;
+  };
+  const auto is_same_input = [](const JitRecipe::Input& x, const JitRecipe::Input& y) {
+    return x.binding == y.binding && x.view == y.view;
+  };
+  return a.default_device == b.default_device && a.is_training == b.is_training &&
+         a.has_gradients == b.has_gradients && a.values.size() == b.values.size() &&
+         std::ranges::equal(a.bindings, b.bindings, is_same_binding) &&
+         std::ranges::equal(a.inputs, b.inputs, is_same_input);
+}
+
+bool has_values(const JitRecipe& recipe, std::span<const int64_t> values) {
+  return std::ranges::equal(recipe.values, values, {}, &VariableValue::value);
+}
+
+}  // namespace
+
+std::optional<std::vector<Tensor>> JitCapture::replay(std::span<const Tensor> inputs,
+                                                      std::span<const int64_t> values) const {
+  const bool is_general = general_ && values.size() == recipe_->values.size();
+  if (!is_general && !has_values(*recipe_, values)) return {};
   const std::optional<std::vector<Storage*>> storages = storages_for(*recipe_, inputs);
   if (!storages) return {};
+  if (is_general) {
+    const std::shared_ptr<const JitNumbers> numbers = general_->numbers(values);
+    if (!numbers) return {};
+    return Replay(*recipe_, *numbers, inputs, *storages).run();
+  }
   for (const std::shared_ptr<SizeUse>& use : recipe_->uses) use->count_run();
   if (is_spent()) return {};
-  return Replay(*recipe_, inputs, *storages).run();
+  return Replay(*recipe_, recipe_->numbers, inputs, *storages).run();
+}
+
+std::optional<JitCapture> JitCapture::merged(std::span<const JitCapture* const> captures) {
+  std::vector<std::shared_ptr<const JitRecipe>> calls;
+  for (const JitCapture* capture : captures) {
+    if (capture->general_) {
+      const auto earlier = capture->general_->calls();
+      calls.insert(calls.end(), earlier.begin(), earlier.end());
+    } else {
+      calls.push_back(capture->recipe_);
+    }
+  }
+  if (calls.size() < 2) return {};
+  std::shared_ptr<const JitGeneral> general = JitGeneral::make(calls);
+  if (!general) return {};
+  const std::shared_ptr<const JitRecipe>& newest = general->recipe();
+  return JitCapture(newest, general);
+}
+
+bool JitCapture::replaces(const JitCapture& other) const {
+  if (!general_) return false;
+  if (other.general_) {
+    const auto own = general_->calls();
+    return std::ranges::all_of(other.general_->calls(), [&](const auto& call) {
+      return std::ranges::find(own, call) != own.end();
+    });
+  }
+  std::vector<int64_t> values;
+  for (const VariableValue& v : other.recipe_->values) values.push_back(v.value());
+  return takes_same_calls(*recipe_, *other.recipe_) && general_->numbers(values) != nullptr;
 }
 
 bool JitCapture::is_spent() const {
-  return std::ranges::any_of(recipe_->uses, [](const auto& use) { return use->is_spent(); });
+  return !general_ &&
+         std::ranges::any_of(recipe_->uses, [](const auto& use) { return use->is_spent(); });
 }
 
 size_t JitCapture::kernels() const { return recipe_->calls.size(); }
@@ -416,31 +493,75 @@ namespace {
 
 constexpr size_t kMostCaptures = 8;
 
+bool are_of(std::span<const Variable> variables, std::span<const VariableValue> values) {
+  return std::ranges::equal(variables, values, {}, {}, &VariableValue::variable);
+}
+
+void refuse_two_values(std::span<const VariableValue> values) {
+  for (const VariableValue& v : values) {
+    for (const VariableValue& other : values) {
+      if (v.variable() != other.variable() || v.value() == other.value()) continue;
+      throw JitError(fmt::format("[jit] {} is bound to {} and to {} in one call",
+                                 v.variable().name(), v.value(), other.value()));
+    }
+  }
+}
+
 }  // namespace
 
-std::vector<Tensor> Jit::operator()(std::span<const Tensor> inputs) {
-  if (is_capturing()) return function_(inputs);
+Jit::Jit(Function function)
+    : function_([inner = std::move(function)](std::span<const Tensor> inputs,
+                                              std::span<const int64_t>) { return inner(inputs); }) {
+}
+
+std::vector<Tensor> Jit::operator()(std::span<const Tensor> inputs,
+                                    std::span<const VariableValue> variables) {
+  refuse_two_values(variables);
+  std::vector<int64_t> values;
+  for (const VariableValue& v : variables) values.push_back(v.value());
+  if (is_capturing()) return function_(inputs, values);
   if (!std::exchange(has_run_, true)) {
-    std::vector<Tensor> outputs = function_(inputs);
+    std::vector<Tensor> outputs = function_(inputs, values);
     realize_all(outputs);
     return detached(std::move(outputs));
   }
   for (size_t i = captures_.size(); i-- > 0;) {
-    std::optional<std::vector<Tensor>> outputs = captures_[i].replay(inputs);
+    if (!are_of(captures_[i].variables, variables)) continue;
+    const JitCapture& capture = captures_[i].capture;
+    std::optional<std::vector<Tensor>> outputs = capture.replay(inputs, values);
     if (!outputs) {
-      if (captures_[i].is_spent()) captures_.erase(captures_.begin() + ptrdiff_t(i));
+      if (capture.is_spent()) captures_.erase(captures_.begin() + ptrdiff_t(i));
       continue;
     }
     std::rotate(captures_.begin() + ptrdiff_t(i), captures_.begin() + ptrdiff_t(i) + 1,
                 captures_.end());
     return std::move(*outputs);
   }
-  JitCapture::Result result = JitCapture::run(inputs, function_);
-  if (result.capture) {
-    if (captures_.size() == kMostCaptures) captures_.erase(captures_.begin());
-    captures_.push_back(std::move(*result.capture));
-  }
+  JitCapture::Result result = JitCapture::run(
+      inputs, [&](std::span<const Tensor> proxies) { return function_(proxies, values); }, {},
+      variables);
+  if (result.capture) add(*std::move(result.capture), variables);
   return std::move(result.outputs);
+}
+
+// Where it and others are captures of one kind with different values, what serves all of them takes
+// their place.
+void Jit::add(JitCapture capture, std::span<const VariableValue> variables) {
+  std::vector<const JitCapture*> alike;
+  for (const Captured& c : captures_) {
+    if (!variables.empty() && are_of(c.variables, variables)) alike.push_back(&c.capture);
+  }
+  alike.push_back(&capture);
+  if (std::optional<JitCapture> general = JitCapture::merged(alike)) {
+    capture = *std::move(general);
+    std::erase_if(captures_, [&](const Captured& c) {
+      return are_of(c.variables, variables) && capture.replaces(c.capture);
+    });
+  }
+  if (captures_.size() == kMostCaptures) captures_.erase(captures_.begin());
+  std::vector<Variable> own;
+  for (const VariableValue& v : variables) own.push_back(v.variable());
+  captures_.push_back({std::move(capture), std::move(own)});
 }
 
 void Jit::reset() {

@@ -16,6 +16,7 @@
 #include "base/ref.h"
 #include "engine/custom_kernels.h"
 #include "engine/index_checks.h"
+#include "engine/jit_general.h"
 #include "engine/jit_recipe.h"
 #include "engine/prepare_schedule.h"
 #include "engine/realize.h"
@@ -34,6 +35,7 @@
 #include "value/training.h"
 #include "value/value.h"
 #include "weft/tensor.h"
+#include "weft/variable.h"
 
 namespace weft {
 namespace {
@@ -54,10 +56,13 @@ const Value* value_at_hand(const Value& value) {
 
 class Maker {
  public:
-  explicit Maker(JitWatch& watch) : watch_(watch), recipe_(std::make_unique<JitRecipe>()) {}
+  Maker(JitWatch& watch, std::span<const VariableValue> values)
+      : watch_(watch), recipe_(std::make_unique<JitRecipe>()) {
+    recipe_->values.assign(values.begin(), values.end());
+  }
 
   // The lock of realise is held.
-  std::shared_ptr<const JitRecipe> run(std::span<const Tensor> outputs) {
+  std::shared_ptr<JitRecipe> run(std::span<const Tensor> outputs) {
     recipe_->default_device = &find_device({});
     recipe_->is_training = is_training();
     recipe_->has_gradients = gradients_are_on();
@@ -109,16 +114,20 @@ class Maker {
   void add_outputs(std::span<const Tensor> outputs) {
     for (const Tensor& output : outputs) {
       const Storage& storage = *output.storage();
-      JitRecipe::Output out{.binding = watch_.find(storage), .made = 0, .view = output.view()};
+      JitRecipe::Output out{.binding = watch_.find(storage), .made = 0};
       if (out.binding == kNone) out.made = made_of(storage);
-      recipe_->outputs.push_back(std::move(out));
+      recipe_->outputs.push_back(out);
+      recipe_->numbers.views.push_back(output.view());
     }
   }
 
   // The number of a storage that the function made.
   uint32_t made_of(const Storage& storage) {
     const auto [at, is_new] = made_.try_emplace(&storage, uint32_t(recipe_->made.size()));
-    if (is_new) recipe_->made.push_back({result_of(storage.version()), storage.origin()});
+    if (is_new) {
+      recipe_->made.push_back({result_of(storage.version())});
+      recipe_->numbers.origins.push_back(storage.origin());
+    }
     return at->second;
   }
 
@@ -154,7 +163,8 @@ class Maker {
     const auto [at, is_new] = result_numbers_.try_emplace(value.get(), uint32_t(results_.size()));
     if (is_new) {
       results_.push_back(value);
-      recipe_->results.push_back({&value->device(), value->dtype(), value->shape(), kNone});
+      recipe_->results.push_back({&value->device(), value->dtype(), kNone});
+      recipe_->numbers.shapes.emplace_back(value->shape());
     }
     return at->second;
   }
@@ -231,7 +241,7 @@ class Maker {
         result != result_numbers_.end() ? recipe_->results[result->second].slot : unused;
     if (slot != kNone) return;
     if (value.numel() == 0) {
-      slot = add_slot({&value.device(), nullptr, 0});
+      slot = add_slot(value.device(), 0);
     } else if (const Value* at_hand = value_at_hand(value)) {
       slot = slot_of_filled(*at_hand);
     } else {
@@ -251,11 +261,13 @@ class Maker {
     const auto known = known_.find(&value);
     if (known != known_.end()) return known->second;
     if (!value.is(Op::BUFFER)) throw Overtaken();
-    return add_slot({&value.device(), value.buffer(), 0});
+    return add_slot(value.device(), 0, value.buffer());
   }
 
-  uint32_t add_slot(JitRecipe::Slot slot) {
-    recipe_->slots.push_back(std::move(slot));
+  uint32_t add_slot(Device& device, size_t bytes, Ref<Buffer> held = {}) {
+    recipe_->slots.push_back({&device});
+    recipe_->numbers.slot_bytes.push_back(bytes);
+    recipe_->numbers.held.push_back(std::move(held));
     return uint32_t(recipe_->slot_count() - 1);
   }
 
@@ -278,7 +290,11 @@ class Maker {
     auto [schedule, prepared] = compiled_schedule_of(imported, *group.device);
     recipe_->programs.push_back(std::move(prepared));
     if (schedule->use) recipe_->uses.push_back(schedule->use);
+    if (!recipe_->values.empty()) assume_legal(imported.sink, *schedule);
     const std::vector<uint32_t> slots = add_slots(imported, *schedule, *group.device);
+    recipe_->groups.push_back({recipe_->values.empty() ? nullptr : schedule, recipe_->calls.size(),
+                               recipe_->sized.size()});
+    for (const ScheduledBuffer& b : schedule->buffers) add_sized(slots[b.slot], b.dtype, b.size);
     for (const KernelCall& call : schedule->calls) add_call(*schedule, call, slots);
     for (size_t i = 0; i < imported.outputs.size(); i++) {
       const uint32_t slot = slots[schedule->buffers[schedule->outputs[i]].slot];
@@ -328,7 +344,8 @@ class Maker {
     std::vector<uint32_t> of_buffer;  // of BUFFER i
     for (const ImportedBuffer& b : imported.buffers) {
       const size_t bytes = Buffer::bytes_for(device, b.dtype, b.count);
-      of_buffer.push_back(b.memory ? slot_of_filled(*b.of) : add_slot({&device, nullptr, bytes}));
+      of_buffer.push_back(b.memory ? slot_of_filled(*b.of) : add_slot(device, bytes));
+      if (!b.memory) add_sized(of_buffer.back(), b.dtype, b.count);
       if (b.value != nullptr) set_result(*b.value, of_buffer.back());
     }
     for (const int64_t id : imported.dying) {
@@ -342,17 +359,24 @@ class Maker {
       bytes[b.slot] = std::max(bytes[b.slot], Buffer::bytes_for(device, b.dtype, b.size));
     }
     for (size_t i = 0; i < slots.size(); i++) {
-      if (slots[i] == kNone) slots[i] = add_slot({&device, nullptr, bytes[i]});
+      if (slots[i] == kNone) slots[i] = add_slot(device, bytes[i]);
     }
     for (const ScheduledBuffer& b : schedule.buffers) {
       if (b.kind != Kind::kTable) continue;
       std::vector<std::byte> content(Buffer::bytes_for(device, b.dtype, b.size));
       bytes_of_bits(b.dtype, b.data, content);
-      JitRecipe::Slot& slot = recipe_->slots[slots[b.slot] - recipe_->bindings.size()];
-      slot.held = Buffer::make(device, slot.bytes);
-      slot.held->copy_in(content);
+      const size_t slot = slots[b.slot] - recipe_->bindings.size();
+      Ref<Buffer>& held = recipe_->numbers.held[slot];
+      held = Buffer::make(device, recipe_->numbers.slot_bytes[slot]);
+      held->copy_in(content);
+      recipe_->tables.push_back({uint32_t(slot), b.dtype, b.data});
     }
     return slots;
+  }
+
+  void add_sized(uint32_t slot, DType dtype, int64_t size) {
+    const size_t bindings = recipe_->bindings.size();
+    recipe_->sized.push_back({slot < bindings ? kNone : uint32_t(slot - bindings), dtype, size});
   }
 
   void add_call(const Schedule& schedule, const KernelCall& call, std::span<const uint32_t> slots) {
@@ -361,19 +385,23 @@ class Maker {
                       .first_argument = uint32_t(recipe_->arguments.size()),
                       .argument_count = uint32_t(call.arguments.size()),
                       .written = uint32_t(call.written),
-                      .first_variable = uint32_t(recipe_->variables.size()),
+                      .first_variable = uint32_t(recipe_->numbers.variables.size()),
                       .variable_count = uint32_t(call.variables.size()),
-                      .bytes = 0,
-                      .flops = 0,
+                      .flops = &kernel.flops,
                       .name = {},
                       .operations = {}};
+    JitNumbers& numbers = recipe_->numbers;
+    uint64_t bytes = 0;
     for (const uint32_t argument : call.arguments) {
       const ScheduledBuffer& b = schedule.buffers[argument];
       recipe_->arguments.push_back(slots[b.slot]);
-      c.bytes += uint64_t(b.size) * uint64_t(b.dtype.item_bytes());
+      recipe_->argument_sizes.push_back(uint32_t(recipe_->groups.back().first_sized + argument));
+      bytes += uint64_t(b.size) * uint64_t(b.dtype.item_bytes());
     }
-    for (const BoundVariable& v : call.variables) recipe_->variables.push_back(v.value);
-    c.flops = kernel.flops.count(std::span(recipe_->variables).subspan(c.first_variable));
+    for (const BoundVariable& v : call.variables) numbers.variables.push_back(v.value);
+    numbers.bytes.push_back(bytes);
+    numbers.flops.push_back(
+        kernel.flops.count(std::span(numbers.variables).subspan(c.first_variable)));
     if (shows(2)) {
       c.name = call.name;
       c.operations = kernel_operations(call.ast);
@@ -439,24 +467,26 @@ class Maker {
                       .first_argument = uint32_t(recipe_->arguments.size()),
                       .argument_count = uint32_t(kernel.outputs.size() + kernel.inputs.size()),
                       .written = uint32_t(kernel.outputs.size()),
-                      .first_variable = uint32_t(recipe_->variables.size()),
+                      .first_variable = uint32_t(recipe_->numbers.variables.size()),
                       .variable_count = 0,
-                      .bytes = 0,
-                      .flops = prepared.flops.count({}),
+                      .flops = &prepared.flops,
                       .name = {},
                       .operations = {}};
+    uint64_t all_bytes = 0;
     for (const CustomKernel::Output& output : kernel.outputs) {
       const size_t bytes = Buffer::bytes_for(device, output.dtype, output.count);
-      recipe_->arguments.push_back(add_slot({&device, nullptr, bytes}));
-      c.bytes += bytes;
+      recipe_->arguments.push_back(add_slot(device, bytes));
+      all_bytes += bytes;
     }
     for (const Ref<Value>& input : kernel.inputs) {
       const Value* const at_hand = value_at_hand(*input);
       if (at_hand == nullptr && input->numel() > 0) throw Overtaken();
       recipe_->arguments.push_back(at_hand != nullptr ? slot_of_filled(*at_hand)
-                                                      : add_slot({&device, nullptr, 0}));
-      c.bytes += Buffer::bytes_for(device, input->dtype(), input->numel());
+                                                      : add_slot(device, 0));
+      all_bytes += Buffer::bytes_for(device, input->dtype(), input->numel());
     }
+    recipe_->numbers.bytes.push_back(all_bytes);
+    recipe_->numbers.flops.push_back(prepared.flops.count({}));
     if (shows(2)) {
       c.name = kernel.name;
       c.operations = kernel_operations(kernel.ast.root);
@@ -502,10 +532,11 @@ class Maker {
 
 }  // namespace
 
-std::shared_ptr<const JitRecipe> make_recipe(JitWatch& watch, std::span<const Tensor> outputs) {
+std::shared_ptr<JitRecipe> make_recipe(JitWatch& watch, std::span<const Tensor> outputs,
+                                       std::span<const VariableValue> values) {
   const std::lock_guard lock(realize_mutex());
   try {
-    return Maker(watch).run(outputs);
+    return Maker(watch, values).run(outputs);
   } catch (const Overtaken&) {
     watch.settle();
     return nullptr;

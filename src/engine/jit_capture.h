@@ -16,6 +16,7 @@
 #include "value/storage_watch.h"
 #include "value/value.h"
 #include "weft/tensor.h"
+#include "weft/variable.h"
 
 namespace weft {
 
@@ -80,7 +81,8 @@ bool is_jit_part(const Tensor& input, size_t uses);
 
 // What the function left in the storages, and in `outputs`, as kernels; they have run. Null where
 // other threads have computed some of it meanwhile: then what has run is in its Values. `outputs`
-// are handles on what the function saw. Settles.
-std::shared_ptr<const JitRecipe> make_recipe(JitWatch& watch, std::span<const Tensor> outputs);
+// are handles on what the function saw, `values` those of the call's variables. Settles.
+std::shared_ptr<JitRecipe> make_recipe(JitWatch& watch, std::span<const Tensor> outputs,
+                                       std::span<const VariableValue> values);
 
 }  // namespace weft

@@ -61,7 +61,7 @@ void record(const JitRecipe& recipe, std::span<const Ref<Buffer>> memory) {
     calls.push_back(
         {call.program,
          std::span(recipe.arguments).subspan(call.first_argument, call.argument_count),
-         std::span(recipe.variables).subspan(call.first_variable, call.variable_count)});
+         std::span(recipe.numbers.variables).subspan(call.first_variable, call.variable_count)});
   }
   recipe.recording = device->record(calls);
 }
@@ -76,41 +76,43 @@ bool run_recording(const JitRecipe& recipe, std::span<const Ref<Buffer>> memory)
     recipe.recording.reset();
     return false;
   }
-  for (const JitRecipe::Call& call : recipe.calls) count_kernel(call.bytes, call.flops);
+  const JitNumbers& numbers = recipe.numbers;
+  for (size_t i = 0; i < recipe.calls.size(); i++) count_kernel(numbers.bytes[i], numbers.flops[i]);
   return true;
 }
 
-void make_memory(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory) {
+void make_memory(const JitRecipe& recipe, const JitNumbers& numbers,
+                 std::vector<Ref<Buffer>>& memory) {
   memory.resize(recipe.slot_count());
   for (size_t i = 0; i < recipe.slots.size(); i++) {
-    const JitRecipe::Slot& slot = recipe.slots[i];
     Ref<Buffer>& own = memory[recipe.bindings.size() + i];
-    if (!own) own = slot.held ? slot.held : Buffer::make(*slot.device, slot.bytes);
+    if (own) continue;
+    const Ref<Buffer>& held = numbers.held[i];
+    own = held ? held : Buffer::make(*recipe.slots[i].device, numbers.slot_bytes[i]);
   }
 }
 
-}  // namespace
-
-void run_calls(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory, size_t first_call) {
-  make_memory(recipe, memory);
+void run_calls(const JitRecipe& recipe, const JitNumbers& numbers, std::vector<Ref<Buffer>>& memory,
+               size_t first_call) {
+  make_memory(recipe, numbers, memory);
   SmallVector<Buffer*, 16> arguments;
   size_t done = first_call;
   try {
-    for (const JitRecipe::Call& call : std::span(recipe.calls).subspan(first_call)) {
+    for (; done < recipe.calls.size(); done++) {
+      const JitRecipe::Call& call = recipe.calls[done];
       arguments.clear();
       for (uint32_t a = 0; a < call.argument_count; a++) {
         arguments.push_back(memory[recipe.arguments[call.first_argument + a]].get());
       }
       const uint64_t begin = shows(2) ? now_ns() : 0;
-      call.program->run(
-          arguments, std::span(recipe.variables.data() + call.first_variable, call.variable_count));
+      call.program->run(arguments, std::span(numbers.variables.data() + call.first_variable,
+                                             call.variable_count));
       if (shows(2)) {
         arguments[0]->device().synchronize();
-        show_run({arguments[0]->device().name(), call.name, now_ns() - begin, call.bytes,
-                  call.flops, call.operations});
+        show_run({arguments[0]->device().name(), call.name, now_ns() - begin, numbers.bytes[done],
+                  numbers.flops[done], call.operations});
       }
-      count_kernel(call.bytes, call.flops);
-      done++;
+      count_kernel(numbers.bytes[done], numbers.flops[done]);
     }
   } catch (...) {
     lose_written(recipe, done, memory);
@@ -118,11 +120,19 @@ void run_calls(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory, size_t
   }
 }
 
-void run_recipe(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory) {
-  make_memory(recipe, memory);
-  if (++recipe.runs == 2) record(recipe, memory);
-  if (recipe.recording && !shows(2) && run_recording(recipe, memory)) return;
-  run_calls(recipe, memory, 0);
+}  // namespace
+
+void run_calls(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory, size_t first_call) {
+  run_calls(recipe, recipe.numbers, memory, first_call);
+}
+
+void run_recipe(const JitRecipe& recipe, const JitNumbers& numbers,
+                std::vector<Ref<Buffer>>& memory) {
+  make_memory(recipe, numbers, memory);
+  const bool is_own = &numbers == &recipe.numbers;  // what is recorded has them in it
+  if (is_own && ++recipe.runs == 2) record(recipe, memory);
+  if (is_own && recipe.recording && !shows(2) && run_recording(recipe, memory)) return;
+  run_calls(recipe, numbers, memory, 0);
 }
 
 }  // namespace weft

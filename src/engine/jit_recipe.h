@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ref.h"
@@ -14,12 +15,27 @@
 #include "ir/dtype.h"
 #include "runtime/buffer.h"
 #include "runtime/device.h"
+#include "runtime/kernel_flops.h"
 #include "runtime/program.h"
+#include "schedule/schedule.h"
 #include "schedule/size_use.h"
 #include "value/storage.h"
+#include "weft/variable.h"
 #include "weft/view.h"
 
 namespace weft {
+
+// The numbers of a recipe: those of the call that was captured, or of one with other values of
+// variables.
+struct JitNumbers {
+  std::vector<int64_t> variables;      // of all calls
+  std::vector<size_t> slot_bytes;      // of JitRecipe::slots
+  std::vector<Ref<Buffer>> held;       // by JitRecipe::slots; null: memory is made for each run
+  std::vector<uint64_t> bytes, flops;  // of calls
+  std::vector<Sizes> shapes;           // of results
+  std::vector<View> views;             // of outputs; of a part: of the part
+  std::vector<int64_t> origins;        // of storages that are made
+};
 
 struct JitRecipe {
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -57,30 +73,25 @@ struct JitRecipe {
   struct Output {
     uint32_t binding;  // or kNone
     uint32_t made;
-    View view;  // of a part: of the part
   };
   struct Made {
     uint32_t result;
-    int64_t origin;
   };
   // A Value that the kernels compute, and the slot that holds it then.
   struct Result {
     Device* device;
     DType dtype;
-    Sizes shape;
     uint32_t slot;
   };
   // Slot i < bindings.size() is the memory of binding i. Others are held, or made for each run.
   struct Slot {
     Device* device;
-    Ref<Buffer> held;
-    size_t bytes;
   };
   struct Call {
     Program* program;
     uint32_t first_argument, argument_count, written;
     uint32_t first_variable, variable_count;
-    uint64_t bytes, flops;
+    const KernelFlops* flops;
     std::string name, operations;  // where runs are shown
   };
 
@@ -104,13 +115,37 @@ struct JitRecipe {
   std::vector<Slot> slots;  // from bindings.size() on
   std::vector<Call> calls;
   std::vector<uint32_t> arguments;  // slots
-  std::vector<int64_t> variables;
   std::vector<Check> checks;
+  JitNumbers numbers;
   // Of schedules that serve other sizes, too: every replay counts.
   std::vector<std::shared_ptr<SizeUse>> uses;
   // Own the programs.
   std::vector<std::shared_ptr<const PreparedSchedule>> programs;
   std::vector<std::shared_ptr<const PreparedKernel>> custom_programs;
+
+  // Of a call with variables: what its numbers come from, for calls with other values.
+  struct Sized {
+    uint32_t slot;  // in `slots`; kNone: that of a binding
+    DType dtype;
+    int64_t size;  // elements
+  };
+  struct Group {  // the kernels of one schedule
+    std::shared_ptr<const Schedule> schedule;
+    size_t first_call;
+    size_t first_sized;  // of the schedule's buffers
+  };
+  struct Table {
+    uint32_t slot;  // in `slots`
+    DType dtype;
+    std::vector<uint64_t> content;  // canonical bits
+  };
+  std::vector<VariableValue> values;
+  std::vector<Sized> sized;
+  std::vector<uint32_t> argument_sizes;  // of arguments: places in `sized`
+  std::vector<Group> groups;
+  std::vector<Table> tables;
+  std::vector<std::pair<int64_t, int64_t>> at_most;  // as in NumberWatch
+  std::vector<int64_t> exact;
 
   // The calls as one piece of work, where their device has that. Made in the second run, and null
   // before: many captures run once. Under the lock of realise.
@@ -125,10 +160,12 @@ struct JitRecipe {
   size_t slot_count() const { return bindings.size() + slots.size(); }
 };
 
-// Makes the memory that bindings do not bring, and runs the kernels. `memory` holds that of the
+// Makes the memory that bindings do not bring, and runs the kernels, with the recipe's numbers or
+// others. `memory` holds that of the
 // bindings; what is overwritten of it is the caller's. When a kernel fails, what those before it
 // wrote to is lost.
-void run_recipe(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory);
+void run_recipe(const JitRecipe& recipe, const JitNumbers& numbers,
+                std::vector<Ref<Buffer>>& memory);
 // The same for the calls from one on, of a recipe that is being made: `memory` holds that of
 // earlier ones too.
 void run_calls(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory, size_t first_call);

@@ -141,12 +141,16 @@ CompiledSchedule compiled(std::shared_ptr<const Schedule> schedule, Device& devi
 CompiledSchedule compiled_schedule_of(const Imported& imported, Device& device) {
   std::shared_ptr<const Schedule> schedule = schedule_of(imported, device);
   if (!schedule->formulas) return compiled(std::move(schedule), device);
+  const auto for_these_sizes = [&] {
+    return compiled(schedule_of(imported, device, ServedSizes::kOwn), device);
+  };
   try {
     return compiled(std::move(schedule), device);
   } catch (const CompileError&) {
+    return for_these_sizes();
   } catch (const DeviceError&) {
+    return for_these_sizes();
   }
-  return compiled(schedule_of(imported, device, ServedSizes::kOwn), device);
 }
 
 namespace {

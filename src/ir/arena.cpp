@@ -20,13 +20,13 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/huge_pages.h"
 #include "ir/node.h"
 
 namespace weft {
 namespace {
 
 constexpr uint64_t kPointerMask = (uint64_t(1) << 48) - 1;
-constexpr size_t kHugePage = size_t(2) << 20;
 constexpr size_t kLineSlots = 8, kLineIds = 4;  // a line of 8 slots serves 4 ids: half full
 constexpr size_t kFirstLines = 32;
 constexpr int64_t kMostId = (int64_t(1) << 56) - 1;  // what an argument word has room for
@@ -53,9 +53,16 @@ bool is_in(const ZeroedArray& a, const uint64_t* slot) {
   return slot >= a.data() && slot < a.data() + a.size();
 }
 
-uint64_t* empty_place(ZeroedArray& spill, uint64_t hash) {
+// Where the search for a node in the spill begins. Numbers of sizes and offsets come in sequences:
+// those that follow each other share a cache line.
+size_t first_in_spill(uint64_t hash, Op op, DType dtype, uint64_t arg) {
+  if (op != Op::CONST || dtype != dtypes::index) return hash;
+  return mix(0x77656674, arg / kLineSlots) * kLineSlots + arg % kLineSlots;
+}
+
+uint64_t* empty_place(ZeroedArray& spill, const Node& n) {
   const size_t mask = spill.size() - 1;
-  size_t i = hash & mask;
+  size_t i = first_in_spill(n.hash, n.op, n.dtype, n.arg) & mask;
   while (spill[i] != 0) i = (i + 1) & mask;
   return spill.data() + i;
 }
@@ -267,7 +274,7 @@ uint64_t* Arena::find(uint64_t hash, uint32_t largest, Op op, DType dtype,
     id = id == largest ? second_largest(srcs, largest) : kNoId;
   }
   const size_t mask = spill_.size() - 1;
-  size_t i = hash & mask;
+  size_t i = first_in_spill(hash, op, dtype, arg) & mask;
   while (spill_[i] != 0 && !is_it(spill_[i])) i = (i + 1) & mask;
   return spill_.data() + i;
 }
@@ -341,7 +348,7 @@ void Arena::place_nodes(size_t line_slots, size_t spill_slots) {
         id = id == largest ? second_largest(UOp(n).srcs(), largest) : kNoId;
       }
       if (place == nullptr) {
-        place = empty_place(spill_, n->hash);
+        place = empty_place(spill_, *n);
         spilled_++;
       }
       *place = tag_of(n->hash) | uint64_t(uintptr_t(n));
@@ -354,7 +361,7 @@ void Arena::place_nodes(size_t line_slots, size_t spill_slots) {
 void Arena::grow_spill() {
   ZeroedArray larger(spill_.size() * 2);
   for (size_t i = 0; i < spill_.size(); i++) {
-    if (spill_[i] != 0) *empty_place(larger, node_of(spill_[i])->hash) = spill_[i];
+    if (spill_[i] != 0) *empty_place(larger, *node_of(spill_[i])) = spill_[i];
   }
   spill_ = std::move(larger);
 }

@@ -22,20 +22,6 @@ constexpr DTypeSet kF16 = set_of(Scalar::kFloat16), kBf16 = set_of(Scalar::kBFlo
                    kReals = kF32 | kF64,
                    kSmall = (kMachineInts | kBools) & ~(kI32 | kU32 | kI64 | kU64);
 
-constexpr GpuType kTypes[] = {
-    {Scalar::kBool, "bool"},
-    {Scalar::kInt8, "i8", "signed char"},
-    {Scalar::kInt16, "i16", "short"},
-    {Scalar::kInt32, "i32", "int"},
-    {Scalar::kInt64, "i64", "long long"},
-    {Scalar::kUInt8, "u8", "unsigned char"},
-    {Scalar::kUInt16, "u16", "unsigned short"},
-    {Scalar::kUInt32, "u32", "unsigned"},
-    {Scalar::kUInt64, "u64", "unsigned long long"},
-    {Scalar::kFloat32, "f32", "float"},
-    {Scalar::kFloat64, "f64", "double"},
-};
-
 // The instruction gives NaN for NaN of either operand, and of two zeros the one by sign.
 #define WEFT_MAX_MIN(instruction, otherwise)                  \
   "\n#if __CUDA_ARCH__ >= 800\n  float r; asm(\"" instruction \
@@ -109,7 +95,7 @@ constexpr GpuDialect kCuda{
     .name = "CUDA C",
     .start = "",
     .function_start = "static __device__ __forceinline__",
-    .types = kTypes,
+    .types = kCTypes,
     .suffix_of_64_bits = "ll",
     .kernel = "extern \"C\" __global__ void __launch_bounds__($n) ",
     .buffer = "$T* $N",

@@ -25,6 +25,21 @@ struct GpuType {
   std::string_view defined_as{};  // empty: the language has the name
 };
 
+// Those of languages that are C++ for GPUs.
+inline constexpr GpuType kCTypes[] = {
+    {Scalar::kBool, "bool"},
+    {Scalar::kInt8, "i8", "signed char"},
+    {Scalar::kInt16, "i16", "short"},
+    {Scalar::kInt32, "i32", "int"},
+    {Scalar::kInt64, "i64", "long long"},
+    {Scalar::kUInt8, "u8", "unsigned char"},
+    {Scalar::kUInt16, "u16", "unsigned short"},
+    {Scalar::kUInt32, "u32", "unsigned"},
+    {Scalar::kUInt64, "u64", "unsigned long long"},
+    {Scalar::kFloat32, "f32", "float"},
+    {Scalar::kFloat64, "f64", "double"},
+};
+
 // A row for CASTs that the base has none for, or not the best one.
 struct GpuCast {
   DTypeSet from, to;

@@ -12,26 +12,12 @@
 namespace weft {
 namespace {
 
-constexpr GpuType kTypes[] = {
-    {Scalar::kBool, "bool"},
-    {Scalar::kInt8, "i8", "signed char"},
-    {Scalar::kInt16, "i16", "short"},
-    {Scalar::kInt32, "i32", "int"},
-    {Scalar::kInt64, "i64", "long long"},
-    {Scalar::kUInt8, "u8", "unsigned char"},
-    {Scalar::kUInt16, "u16", "unsigned short"},
-    {Scalar::kUInt32, "u32", "unsigned"},
-    {Scalar::kUInt64, "u64", "unsigned long long"},
-    {Scalar::kFloat32, "f32", "float"},
-    {Scalar::kFloat64, "f64", "double"},
-};
-
 // Vectors are those of clang, aligned to their elements only.
 constexpr GpuDialect kHip{
     .name = "HIP",
     .start = "#pragma clang fp contract(off)\n",
     .function_start = "static inline __device__",
-    .types = kTypes,
+    .types = kCTypes,
     .suffix_of_64_bits = "ll",
     .kernel = "extern \"C\" __global__ void __launch_bounds__($n) ",
     .buffer = "$T* $N",

@@ -16,13 +16,13 @@
 #include <sys/mman.h>
 
 #include "base/error.h"
+#include "base/huge_pages.h"
 
 namespace weft {
 namespace {
 
 constexpr size_t kLine = 64;
 constexpr size_t kPage = 4096;
-constexpr size_t kHugePage = size_t(2) << 20;
 constexpr size_t kMapped = size_t(1) << 20;  // from here on the system maps pages
 constexpr size_t kHuge = size_t(4) << 20;    // from here on in huge pages
 
@@ -35,19 +35,6 @@ size_t class_of(size_t bytes) {
   const size_t step = std::max(std::bit_floor(bytes - 1) / 8, kLine);
   const size_t rounded = round_up(bytes, step);
   return rounded < kMapped ? rounded : round_up(rounded, kPage);
-}
-
-void* map_huge(size_t bytes) {
-  // One huge page more than needed, so that an aligned piece lies inside; the ends go back.
-  void* memory =
-      mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
-  auto* start = static_cast<std::byte*>(memory);
-  const size_t before = (kHugePage - uintptr_t(start) % kHugePage) % kHugePage;
-  if (before > 0) munmap(start, before);
-  munmap(start + before + bytes, kHugePage - before);
-  madvise(start + before, bytes, MADV_HUGEPAGE);
-  return start + before;
 }
 
 class HostMemory : public MemorySource {

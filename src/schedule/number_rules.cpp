@@ -49,7 +49,8 @@ std::vector<Like> group(std::span<const std::vector<Number>> programs,
     Like& like = found[values];
     like.values = std::move(values);
     like.numbers.push_back(i);
-    constexpr int64_t k_least[] = {2, 0, INT64_MIN};  // sizes 0 and 1 are another skeleton
+    // Size 0 is another skeleton. So is 1, but what is made for sizes from 2 on is right for it.
+    constexpr int64_t k_least[] = {1, 0, INT64_MIN};
     like.least = std::max(like.least, k_least[size_t(programs[0][i].kind)]);
   }
   std::vector<Like> likes;
@@ -143,7 +144,7 @@ class Finder {
   bool keep_least(const NumberFormula& f, int64_t least) {
     if (least == INT64_MIN) return true;
     NumberRules::Variable& a = rules_.variables[f.a];
-    if (f.b != NumberFormula::kNone) return a.lo >= 2 && rules_.variables[f.b].lo >= 2;
+    if (f.b != NumberFormula::kNone) return a.lo >= 1 && rules_.variables[f.b].lo >= 1;
     // factor*a + constant >= least
     const int64_t need = least - f.constant;
     const int64_t lo = need <= 0 ? need / f.factor : (need + f.factor - 1) / f.factor;

@@ -40,4 +40,14 @@ bool SizeFormulas::apply(std::span<const int64_t> variables, Schedule& schedule)
   return true;
 }
 
+bool SizeFormulas::apply(std::span<const int64_t> variables, std::span<int64_t> sizes) const {
+  std::vector<int64_t> values;
+  if (!steps_.compute(variables, values)) return false;
+  for (const Size& size : sizes_) {
+    if (values[size.step] < 0) return false;
+    sizes[size.buffer] = values[size.step];
+  }
+  return true;
+}
+
 }  // namespace weft

@@ -21,6 +21,8 @@ class SizeFormulas {
 
   // Sets the sizes of the schedule's buffers. False if one of them has no value.
   bool apply(std::span<const int64_t> variables, Schedule& schedule) const;
+  // The same: sizes[i] is that of buffer i.
+  bool apply(std::span<const int64_t> variables, std::span<int64_t> sizes) const;
 
  private:
   struct Size {

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "tensor/operand.h"
+#include "value/number_watch.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -52,6 +53,7 @@ std::vector<Tensor> Tensor::split(int64_t size, int64_t axis) const {
   if (size < 0 || (size == 0 && whole > 0)) {
     throw ShapeError(fmt::format("[split] parts of size {}; it is at least 1", size));
   }
+  assume_exact({whole, size});
   std::vector<int64_t> sizes;
   for (int64_t left = whole; left > 0; left -= size) sizes.push_back(std::min(left, size));
   if (sizes.empty()) sizes.push_back(0);
@@ -61,6 +63,7 @@ std::vector<Tensor> Tensor::split(int64_t size, int64_t axis) const {
 std::vector<Tensor> Tensor::chunk(int64_t chunks, int64_t axis) const {
   if (chunks <= 0) throw ShapeError(fmt::format("[chunk] {} chunks; there is at least 1", chunks));
   const int64_t whole = view_.shape[axis_of("chunk", axis, view_.rank())];
+  assume_exact({whole, chunks});
   if (whole == 0) return split(Ints(Sizes(size_t(chunks), 0)), axis);
   return split((whole - 1) / chunks + 1, axis);
 }
@@ -187,6 +190,7 @@ Tensor Tensor::pad_to(Ints asked, Number value) const {
       throw ShapeError(fmt::format("[pad_to] {} is larger than {} in axis {}",
                                    text_of_shape(shape()), text_of_shape(to), i));
     }
+    assume_at_most(view_.shape[i], to[i]);
     around.emplace_back(0, to[i] - view_.shape[i]);
   }
   return pad(around, value);
@@ -256,6 +260,7 @@ Tensor Tensor::pad(Pairs before_after, PadMode mode) const {
     const auto [before, after] = before_after[i];
     check_reach(*this, i, before, after, mode);
     const int64_t size = view_.shape[i];
+    assume_exact({before, after, size});
     const int64_t begin = std::max<int64_t>(-before, 0), end = size - std::max<int64_t>(-after, 0);
     if (begin > end) {
       throw ShapeError(fmt::format("[pad] cannot pad axis {} of {} by {} and {}", i,

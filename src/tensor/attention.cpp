@@ -14,6 +14,7 @@
 #include "ir/op.h"
 #include "tensor/operand.h"
 #include "tensor/promote.h"
+#include "value/number_watch.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -74,6 +75,7 @@ Tensor shared_heads(const Tensor& x, const Tensor& query) {
         fmt::format("[scaled_dot_product_attention] {} heads of queries for {} of keys or values",
                     wanted, heads));
   }
+  assume_exact({heads, wanted});
   return x.repeat_interleave(wanted / heads, -3);
 }
 

@@ -14,6 +14,7 @@
 #include "tensor/operand.h"
 #include "tensor/promote.h"
 #include "tensor/random_bits.h"
+#include "value/number_watch.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -46,6 +47,8 @@ Tensor Tensor::multinomial(int64_t num_samples, bool replacement) const {
     throw ShapeError(fmt::format("[multinomial] weights are a vector or a matrix, not {}",
                                  text_of_shape(shape())));
   }
+  assume_exact({num_samples});
+  assume_exact(shape());
   if (num_samples <= 0 || (!replacement && num_samples > shape().back())) {
     throw ShapeError(fmt::format("[multinomial] {} samples of {} weights{}", num_samples,
                                  shape().back(), replacement ? "" : " without replacement"));

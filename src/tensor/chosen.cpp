@@ -28,6 +28,7 @@
 #include "tensor/operand.h"
 #include "value/deferred.h"
 #include "value/movement.h"
+#include "value/number_watch.h"
 #include "value/storage.h"
 #include "value/storage_watch.h"
 #include "value/value.h"
@@ -64,7 +65,10 @@ std::vector<uint64_t> checked_values(std::string_view what, const Tensor& index,
     const auto i = int64_t(bits);
     // Unsigned ones past 63 bits wrapped.
     const bool is_below = is_unsigned || negative == Negative::kOutOfRange ? i < 0 : i < -size;
-    if (!is_below && i < size) continue;
+    if (!is_below && i < size) {
+      assume_at_most(i < 0 ? -i : i + 1, size);
+      continue;
+    }
     const std::string text = is_unsigned ? fmt::format("{}", uint64_t(i)) : fmt::format("{}", i);
     throw IndexError(
         fmt::format("[{}] {} is out of bounds of axis {} with size {}", what, text, axis, size));
@@ -135,7 +139,13 @@ Places places_on(const NamedAxis& named, const Ref<Value>& given) {
   const DType from = given->dtype(), type = named.dtype_of_places(from);
   const bool counts_back = negative == Negative::kFromEnd && from.is_signed();
   const auto is_within = [&](Interval all) {
-    return all.lo >= (counts_back ? -size : 0) && all.hi < size && all.hi != Interval::kHigh;
+    const int64_t least = counts_back ? -size : 0;
+    const bool is_it = all.lo >= least && all.hi < size && all.hi != Interval::kHigh;
+    if (is_it) {
+      assume_at_most(least, all.lo);
+      assume_at_most(all.hi + 1, size);
+    }
+    return is_it;
   };
   const bool is_sure = is_checked || given->numel() == 0 || is_within(bounds_of(from)) ||
                        is_within(element_bounds(*given));

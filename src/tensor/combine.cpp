@@ -16,6 +16,7 @@
 #include "tensor/operand.h"
 #include "tensor/promote.h"
 #include "value/movement.h"
+#include "value/number_watch.h"
 #include "value/value.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -57,6 +58,9 @@ Tensor Tensor::pad(Pairs before_after, Number value) const {
       throw ShapeError(fmt::format("[pad] cannot pad axis {} of {} by {} and {}", i,
                                    text_of_shape(shape()), before, after));
     }
+    if (before < 0 || after < 0) assume_exact({before, after, size});
+    assume_at_most(before < 0 ? before : 0, before);
+    assume_at_most(after < 0 ? after : 0, after);
     // What is taken away from one side may be more than the other has: then only zeros are left.
     const int64_t begin = std::min(std::max<int64_t>(-before, 0), size);
     bounds.emplace_back(begin, std::max(begin, size - std::max<int64_t>(-after, 0)));
@@ -176,6 +180,7 @@ Tensor Tensor::roll(Ints shifts, const Axes& axes) const {
   for (size_t i = 0; i < shifts.size(); i++) {
     const size_t axis = axis_of("roll", (*axes)[i], view_.rank());
     const int64_t size = view_.shape[axis];
+    assume_exact({size, shifts[i]});
     const int64_t shift = size == 0 ? 0 : (shifts[i] % size + size) % size;
     if (shift == 0) continue;
     std::vector<Index> last(axis + 1, Slice{}), first = last;

@@ -21,6 +21,7 @@
 #include "tensor/positions.h"
 #include "tensor/widest_float.h"
 #include "value/movement.h"
+#include "value/number_watch.h"
 #include "value/value.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -57,6 +58,7 @@ Tensor Tensor::linspace(Number start, Number stop, int64_t steps, DType dtype,
   if (widest_float(find_device(device)) != dtypes::float64) {
     return linspace(start, stop, steps, dtype, ref_device().name()).to(find_device(device).name());
   }
+  assume_exact({steps});
   if (steps <= 1) return full({steps}, first, dtypes::float64, device).cast(dtype);
   const double step = (last - first) / double(steps - 1);
   const Tensor place = positions(find_device(device), steps);
@@ -131,8 +133,10 @@ Tensor distances(const char* what, const Tensor& x) {
 
 // Past these all of a matrix is on one side.
 int64_t within(const Tensor& x, int64_t diagonal) {
-  const int64_t most = *std::max_element(x.shape().end() - 2, x.shape().end());
-  return std::clamp(diagonal, -most - 1, most + 1);
+  const int64_t rows = x.shape().end()[-2], columns = x.shape().end()[-1];
+  const int64_t most = is_less(rows, columns) ? columns : rows;
+  if (is_less(diagonal, -most - 1)) return -most - 1;
+  return is_less(most + 1, diagonal) ? most + 1 : diagonal;
 }
 
 }  // namespace
@@ -153,6 +157,7 @@ Tensor Tensor::diag(int64_t diagonal) const {
     throw ShapeError(
         fmt::format("[diag] a vector or a matrix is needed, not {}", text_of_shape(shape())));
   }
+  assume_exact({diagonal});
   const int64_t before = std::max<int64_t>(diagonal, 0), after = std::max<int64_t>(-diagonal, 0);
   int64_t side = 0;
   if (__builtin_add_overflow(numel(), before + after, &side)) side = INT64_MAX;

@@ -15,6 +15,7 @@
 #include "tensor/operand.h"
 #include "value/factor.h"
 #include "value/movement.h"
+#include "value/number_watch.h"
 #include "value/value.h"
 #include "value/view.h"
 #include "weft/view.h"
@@ -83,7 +84,11 @@ class Laid {
     for (size_t i = 0; i < view_.rank(); i++) {
       if (view_.strides[i] < 0) flip(i);
     }
-    while (!is_injective(view_)) merge(overlapping_axes());
+    while (!is_injective(view_)) {
+      assume_exact(view_.shape);
+      assume_exact(view_.strides);
+      merge(overlapping_axes());
+    }
   }
 
   // Zeros where nothing belongs, `numel` elements.

@@ -1,5 +1,4 @@
 // a[1, 2:7:2, None, ...] as a view.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "base/error.h"
 #include "tensor/chosen.h"
 #include "tensor/operand.h"
+#include "value/number_watch.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -24,12 +24,22 @@ Taken take(const Slice& slice, int64_t size) {
   if (slice.step == 0) throw IndexError("[index] the step of a slice is 0");
   const bool is_forward = slice.step > 0;
   const int64_t lowest = is_forward ? 0 : -1, highest = is_forward ? size : size - 1;
-  const auto clamped = [&](int64_t i) { return std::clamp(i < 0 ? i + size : i, lowest, highest); };
+  const auto clamped = [&](int64_t i) {
+    const int64_t at = is_less(i, 0) ? i + size : i;
+    if (is_less(at, lowest)) return lowest;
+    return is_less(highest, at) ? highest : at;
+  };
   const int64_t start = slice.start ? clamped(*slice.start) : is_forward ? lowest : highest;
   const int64_t stop = slice.stop ? clamped(*slice.stop) : is_forward ? highest : lowest;
   const int64_t span = is_forward ? stop - start : start - stop;
   const uint64_t step = is_forward ? uint64_t(slice.step) : -uint64_t(slice.step);
-  return {start, span <= 0 ? 0 : int64_t((uint64_t(span) - 1) / step) + 1};
+  if (!is_less(0, span)) {
+    assume_exact({span});
+    return {start, 0};
+  }
+  const int64_t steps = int64_t((uint64_t(span) - 1) / step);
+  if (step != 1) assume_exact({steps, span, slice.step});
+  return {start, steps + 1};
 }
 
 // Goes through the axes of a view, one index after the other.
@@ -46,7 +56,9 @@ class Indexer {
       throw IndexError(
           fmt::format("[index] {} is out of bounds of axis {} with size {}", index, axis_, size));
     }
-    result_.offset += (index < 0 ? index + size : index) * from_.strides[axis_];
+    assume_at_most(-size, index);
+    assume_at_most(index + 1, size);
+    result_.offset += (is_less(index, 0) ? index + size : index) * from_.strides[axis_];
     axis_++;
   }
   void operator()(const Slice& slice) {

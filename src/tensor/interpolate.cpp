@@ -12,6 +12,7 @@
 #include "tensor/chosen.h"
 #include "tensor/operand.h"
 #include "tensor/positions.h"
+#include "value/number_watch.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -106,6 +107,7 @@ Tensor Tensor::interpolate(Ints size, Interpolation mode, bool align_corners) co
   Tensor x = is_nearest ? *this : cast(in);
   for (size_t i = 0; i < size.size(); i++) {
     const int64_t from = view_.shape[first + i];
+    assume_exact({from, size[i]});
     if (size[i] <= 0 || from <= 0) {
       throw ShapeError(fmt::format("[interpolate] {} to sizes {}: they are at least 1",
                                    text_of_shape(shape()), text_of_shape(size)));

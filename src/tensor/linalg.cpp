@@ -16,6 +16,7 @@
 #include "runtime/device.h"
 #include "tensor/operand.h"
 #include "tensor/positions.h"
+#include "value/number_watch.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -27,6 +28,7 @@ Tensor as_matrix(const char* what, const Tensor& x) {
     throw ShapeError(
         fmt::format("[{}] a matrix is needed, not {}", what, text_of_shape(x.shape())));
   }
+  assume_exact(x.shape());
   return x.dtype() == dtypes::float64 ? x : x.cast(dtypes::float32);
 }
 

@@ -14,6 +14,7 @@
 #include "ir/op.h"
 #include "tensor/chosen.h"
 #include "tensor/operand.h"
+#include "value/number_watch.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -28,6 +29,8 @@ void check_size(std::string_view what, int64_t size) {
 // The first `size` elements of x where the mask holds, both of one axis. The k-th that is true is
 // at place k: a sum of all before it says so. What is false is written nowhere.
 Tensor compacted(const Tensor& x, const Tensor& mask, int64_t size, Number fill_value) {
+  assume_exact(x.shape());
+  assume_exact({size});
   Tensor out = Tensor::full({size}, fill_value, x.dtype(), x.device());
   if (size == 0 || x.numel() == 0) return out;
   const bool is_wide = x.numel() > std::numeric_limits<int32_t>::max();

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "tensor/operand.h"
+#include "value/number_watch.h"
 #include "value/storage.h"
 #include "value/view.h"
 #include "weft/tensor.h"
@@ -138,6 +139,8 @@ Tensor Tensor::shrink(Pairs begin_end) const {
       throw ShapeError(fmt::format("[shrink] cannot take {} to {} of axis {} of {}", begin, end, i,
                                    text_of_shape(shape())));
     }
+    assume_at_most(0, begin);
+    assume_at_most(end, view_.shape[i]);
     view.shape[i] = end - begin;
     view.offset += begin * view.strides[i];
   }
@@ -151,6 +154,7 @@ Tensor Tensor::unfold(int64_t axis, int64_t size, int64_t step) const {
         fmt::format("[unfold] cannot take windows of {} in steps of {} along axis {} of {}", size,
                     step, i, text_of_shape(shape())));
   }
+  assume_exact({view_.shape[i], size, step});
   View view = view_;
   view.shape[i] = (view_.shape[i] - size) / step + 1;
   if (view.shape[i] > 1) view.strides[i] = view_.strides[i] * step;
@@ -164,6 +168,7 @@ Tensor Tensor::diagonal(int64_t offset, int64_t axis1, int64_t axis2) const {
   const size_t a = axis_of("diagonal", axis1, view_.rank());
   const size_t b = axis_of("diagonal", axis2, view_.rank());
   if (a == b) throw ShapeError(fmt::format("[diagonal] axis {} is given twice", axis1));
+  assume_exact({offset, view_.shape[a], view_.shape[b]});
   offset = std::clamp(offset, -view_.shape[a], view_.shape[b]);  // past them there is nothing
   const int64_t rows = view_.shape[a] - std::max<int64_t>(-offset, 0);
   const int64_t columns = view_.shape[b] - std::max<int64_t>(offset, 0);
@@ -186,6 +191,9 @@ Tensor Tensor::as_strided(Ints to, Ints strides, int64_t offset) const {
         fmt::format("[as_strided] {} sizes against {} strides", to.size(), strides.size()));
   }
   const int64_t count = checked_numel("as_strided", to);
+  assume_exact(to);
+  assume_exact(strides);
+  assume_exact({offset, storage_->origin(), storage_->numel()});
   __extension__ using Wide = __int128;
   const int64_t origin = storage_->origin();
   Wide first = offset, last = offset;
@@ -227,6 +235,7 @@ Tensor Tensor::squeeze(std::optional<int64_t> axis) const {
   const size_t only = axis ? axis_of("squeeze", *axis, view_.rank()) : 0;
   View view{view_.dtype, {}, {}, view_.offset};
   for (size_t i = 0; i < view_.rank(); i++) {
+    if (!axis || i == only) assume_exact({view_.shape[i]});
     if (view_.shape[i] == 1 && (!axis || i == only)) continue;
     view.shape.push_back(view_.shape[i]);
     view.strides.push_back(view_.strides[i]);

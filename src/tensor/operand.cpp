@@ -23,6 +23,7 @@
 #include "tensor/promote.h"
 #include "value/deferred.h"
 #include "value/movement.h"
+#include "value/number_watch.h"
 #include "value/operation_watch.h"
 #include "value/storage.h"
 #include "value/storage_watch.h"
@@ -136,6 +137,7 @@ int64_t checked_numel(std::string_view what, Ints shape) {
       throw ShapeError(
           fmt::format("[{}] {} has a negative size, {}", what, text_of_shape(shape), size));
     }
+    assume_at_most(0, size);
     is_empty |= size == 0;
     is_endless |= __builtin_mul_overflow(count, std::max<int64_t>(size, 1), &count);
     is_endless |= count > kMostElements;

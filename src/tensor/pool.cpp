@@ -17,6 +17,7 @@
 #include "tensor/operand.h"
 #include "tensor/positions.h"
 #include "tensor/windows.h"
+#include "value/number_watch.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -138,6 +139,7 @@ Tensor Tensor::max_unpool2d(const Tensor& indices, const PoolOptions& options,
     throw ShapeError(fmt::format("[{}] indices of {} for {}", what, text_of_shape(indices.shape()),
                                  text_of_shape(shape())));
   }
+  assume_exact(shape());
   const size_t first = view_.rank() - axes.size();
   Sizes result(shape());
   int64_t size = 1;

@@ -15,6 +15,7 @@
 #include "ir/op.h"
 #include "ir/scalar.h"
 #include "ir/spec_rules.h"
+#include "value/number_watch.h"
 #include "weft/tensor.h"
 
 namespace weft {
@@ -88,7 +89,13 @@ Fit fit_of(DType dtype, Number number) {
     return std::trunc(*real) < double(range.lo) ? Fit::kBelow : Fit::kFits;
   }
   const int64_t* integer = std::get_if<int64_t>(&number);
-  if (integer == nullptr || range.has(*integer)) return Fit::kFits;
+  if (integer == nullptr) return Fit::kFits;
+  if (range.has(*integer)) {
+    assume_at_most(range.lo, *integer);
+    assume_at_most(*integer, range.hi);
+    return Fit::kFits;
+  }
+  assume_exact({*integer});
   return *integer < range.lo ? Fit::kBelow : Fit::kAbove;
 }
 

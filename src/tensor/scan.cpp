@@ -17,6 +17,7 @@
 #include "tensor/places.h"
 #include "tensor/promote.h"
 #include "tensor/term.h"
+#include "value/number_watch.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -79,8 +80,9 @@ template <class Kind>
 Tensor scan_last(const Tensor& x, const Kind& kind) {
   std::vector<Tensor> levels;  // within blocks, the elements first
   Tensor totals = x;
-  while (totals.shape().back() > kMostInOne) {
+  while (is_less(kMostInOne, totals.shape().back())) {
     const int64_t n = totals.shape().back(), blocks = (n + kBlock - 1) / kBlock;
+    assume_quotient(n + kBlock - 1, kBlock);
     const Number rest = kind.rest(x.dtype());
     Sizes shape(totals.shape());
     shape.back() = blocks;

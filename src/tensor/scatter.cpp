@@ -20,6 +20,7 @@
 #include "runtime/device.h"
 #include "tensor/chosen.h"
 #include "tensor/operand.h"
+#include "value/number_watch.h"
 #include "value/value.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -35,6 +36,9 @@ void check_fits(std::string_view what, Ints index, Ints other, std::string_view 
   bool fits = index.size() == other.size();
   for (size_t i = 0; fits && i < index.size(); i++) {
     fits = index[i] <= other[i] || i == except;
+  }
+  for (size_t i = 0; fits && i < index.size(); i++) {
+    if (i != except) assume_at_most(index[i], other[i]);
   }
   if (fits) return;
   throw ShapeError(fmt::format("[{}] an index of shape {} is larger than {} of shape {}", what,

@@ -17,6 +17,7 @@
 #include "tensor/operand.h"
 #include "tensor/places.h"
 #include "value/deferred.h"
+#include "value/number_watch.h"
 #include "value/value.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -177,7 +178,9 @@ Tensor row_of(const Tensor& x) { return x.ndim() == 0 ? x.reshape({1}) : x; }
 // Of the last axis.
 Tensor written_out_places(const Tensor& rows, bool descending) {
   const Tensor key = key_of(rows, descending);
-  return key.shape().back() <= kMostCounted ? places_by_counting(key) : places_by_network(key);
+  if (!is_less(kMostCounted, key.shape().back())) return places_by_counting(key);
+  assume_exact(key.shape());
+  return places_by_network(key);
 }
 
 // How many Values that is made of, about.
@@ -217,6 +220,7 @@ std::pair<Tensor, Tensor> sorted(std::string_view what, const Tensor& x, int64_t
   if (count && (*count < 0 || *count > size)) {
     throw ShapeError(fmt::format("[{}] k is {}; allowed are 0 to {}", what, *count, size));
   }
+  if (count) assume_at_most(*count, size);
   Tensor places = places_in_order(row, int64_t(axis), descending);
   if (count) {
     std::vector<Index> first(axis + 1, Slice{});

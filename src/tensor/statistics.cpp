@@ -16,6 +16,7 @@
 #include "tensor/operand.h"
 #include "tensor/places.h"
 #include "tensor/term.h"
+#include "value/number_watch.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -104,6 +105,7 @@ struct Spread {
 Spread spread_of(std::string_view what, const Tensor& given, const Axes& axes, bool keepdim,
                  double correction) {
   const Tensor x = given.cast(computing_dtype(real_dtype(given.dtype())));
+  assume_exact({count_of(what, x, axes)});
   const double freedom = std::max(0.0, double(count_of(what, x, axes)) - correction);
   const Tensor mean = x.mean(axes, true);
   const Tensor variance = x.sub(mean).square().sum(axes, keepdim).div(freedom);

@@ -29,6 +29,7 @@
 #include "tensor/operand.h"
 #include "tensor/promote.h"
 #include "tensor/widest_float.h"
+#include "value/number_watch.h"
 #include "value/storage.h"
 #include "value/storage_watch.h"
 #include "value/value.h"
@@ -91,12 +92,17 @@ int64_t count_steps(Number start, Number stop, Number step) {
   bool is_endless = false;
   int64_t count = 0;
   if (is_real) {
+    for (const Number& number : {start, stop, step}) {
+      if (number.index() != 2) assume_exact({as_int(number)});
+    }
     const double steps = std::ceil((as_double(stop) - as_double(start)) / as_double(step));
     is_endless = !(steps < double(most));
     if (!is_endless) count = int64_t(std::max(steps, 0.0));
   } else {
     const Wide span = Wide(as_int(stop)) - as_int(start), by = as_int(step);
     const Wide steps = (span + by + (by > 0 ? -1 : 1)) / by;
+    if (by != 1) assume_exact({as_int(start), as_int(stop), as_int(step)});
+    if (by == 1) is_less(as_int(start), as_int(stop));
     is_endless = steps > most;
     count = int64_t(std::max<Wide>(steps, 0));
   }
@@ -124,8 +130,16 @@ constexpr double kExactInFloat32 = 0x1p24;
 
 bool is_exact_in_float32(Number number, int64_t count) {
   const double x = as_double(number);
-  return x == std::trunc(x) &&
-         std::fabs(x) * double(std::max<int64_t>(count, 1)) <= kExactInFloat32;
+  const bool is_it =
+      x == std::trunc(x) && std::fabs(x) * double(std::max<int64_t>(count, 1)) <= kExactInFloat32;
+  constexpr int64_t few = 1 << 12;
+  if (is_it && std::fabs(x) <= few && count <= few) {
+    assume_at_most(int64_t(std::fabs(x)), few);
+    assume_at_most(count, few);
+  } else if (is_it) {
+    assume_exact({int64_t(x), count});
+  }
+  return is_it;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "base/error.h"
+#include "value/number_watch.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -50,6 +51,7 @@ void count_windows(const char* what, WindowAxes& axes, bool ceil_mode) {
           fmt::format("[{}] a kernel that reaches over {} elements of {}, with padding", what,
                       axis.extent(), whole));
     }
+    assume_exact({axis.size, whole, axis.kernel, axis.stride, axis.dilation});
     axis.outputs = left / axis.stride + 1;
     if (!ceil_mode || left % axis.stride == 0) continue;
     // One more, unless it would begin in the padding behind.

@@ -16,6 +16,7 @@
 #include "base/ref.h"
 #include "ir/op.h"
 #include "value/deferred.h"
+#include "value/number_watch.h"
 #include "value/storage.h"
 #include "value/value.h"
 #include "value/view.h"
@@ -23,7 +24,21 @@
 
 namespace weft {
 
+namespace {
+
+constexpr size_t kMostSpare = size_t(1) << 18;  // Nodes
+
+// The memory of a closure that has gone, for the next one: under the lock of realise there is one
+// at a time, and the system would take large pieces back each time.
+std::vector<Closure::Node>& spare() {
+  static auto& nodes = *new std::vector<Closure::Node>;  // outlives every thread
+  return nodes;
+}
+
+}  // namespace
+
 Closure::Closure(std::span<Value* const> roots) {
+  nodes_.swap(spare());
   try {
     for (Value* root : roots) visit(root);
   } catch (...) {
@@ -33,7 +48,12 @@ Closure::Closure(std::span<Value* const> roots) {
   for (Value* root : roots) nodes_[index_of(*root)].roots++;
 }
 
-Closure::~Closure() { unmark(); }
+Closure::~Closure() {
+  unmark();
+  if (nodes_.capacity() > kMostSpare || nodes_.capacity() < spare().capacity()) return;
+  nodes_.clear();
+  spare().swap(nodes_);
+}
 
 void Closure::unmark() noexcept {
   for (const Node& n : nodes_) n.value->mark_ = 0;
@@ -270,6 +290,7 @@ class Intervals {
 
 // Writes stand newest first.
 void Closure::drop_covered(Chain& chain, int64_t numel) {
+  if (number_watch() != nullptr) return;  // for other numbers they may not be
   Intervals covered;
   std::vector<uint32_t> live;
   for (const uint32_t write : chain.writes) {

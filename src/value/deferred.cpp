@@ -8,6 +8,7 @@
 
 #include "base/ref.h"
 #include "ir/op.h"
+#include "value/number_watch.h"
 #include "value/operation_watch.h"
 #include "value/storage_watch.h"
 #include "value/value.h"
@@ -32,7 +33,9 @@ bool is_writing_out() { return is_on; }
 
 namespace detail {
 
-bool are_written_at_once() { return is_on || operation_watch() != nullptr; }
+bool are_written_at_once() {
+  return is_on || operation_watch() != nullptr || number_watch() != nullptr;
+}
 
 Ref<Value> make_deferred(const Outcome& outcome, Ints numbers, std::span<Ref<Value>> sources) {
   std::array<Ref<Value>, Value::kMostSources> all;

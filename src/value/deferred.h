@@ -41,8 +41,8 @@ enum DeferredNumber : uint8_t { kState, kWriteOut, kValues, kFormula };
 enum DeferredState : uint8_t { kWaiting = 3, kWrittenOut = 4 };
 
 Ref<Value> make_deferred(const Outcome& outcome, Ints numbers, std::span<Ref<Value>> sources);
-// Formulas are written out as they are met: somebody looks at each operation, or one is being
-// written out.
+// Formulas are written out as they are met: somebody looks at each operation, or at what is taken
+// for granted about sizes, or one is being written out.
 bool are_written_at_once();
 
 template <class Formula, size_t... i>

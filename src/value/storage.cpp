@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "runtime/device.h"
 #include "value/factor.h"
 #include "value/movement.h"
+#include "value/number_watch.h"
 #include "value/pending_stores.h"
 #include "value/storage_watch.h"
 #include "value/tape.h"
@@ -148,7 +150,8 @@ Ref<Value> Storage::read(const View& view, Tie tie) const {
 Ref<Value> Storage::read_locked(const View& view, Tie tie) const {
   if (tie == Tie::kAttached && leaf_) return view_of(version_on_tape(), view);
   if (!pending_ || version_->is_filled() || view.numel() == 0) return view_of(version_, view);
-  const PendingRead found = pending_->find(view);
+  const PendingRead found =
+      number_watch() == nullptr ? pending_->find(view) : find_step_by_step(view);
   if (found.kind == PendingRead::Kind::kUntouched) return view_of(pending_->base(), view);
   if (found.kind == PendingRead::Kind::kMixed) return view_of(version_, view);
   Value& write = *found.write;
@@ -158,6 +161,31 @@ Ref<Value> Storage::read_locked(const View& view, Tie tie) const {
   const Ref<Value>& stored = write.sources()[1];
   if (stored->shape().empty()) return broadcast(stored, view.shape);
   return view_of(stored, *found.within);
+}
+
+// Where other numbers may take the place of these: what is found is found for them, too, as long as
+// what is assumed here holds. From the newest write back.
+PendingRead Storage::find_step_by_step(const View& view) const {
+  using Kind = PendingRead::Kind;
+  const Hull hull = hull_of(view);
+  Value* at = version_.get();
+  for (int seen = 0; at != pending_->base().get(); seen++) {
+    const bool is_write = at->is(Op::AFTER) && !at->is_filled();
+    if (!is_write || seen == PendingStores::kMostSegments) return {.kind = Kind::kMixed};
+    const View written = at->written();
+    const Hull other = hull_of(written);
+    const bool is_before = hull.hi <= other.lo;
+    if (!is_before && other.hi > hull.lo) {
+      std::optional<View> within;
+      if (!at->scatter()) within = view_within(written, view);
+      if (!within) return {.kind = Kind::kMixed};
+      return {.kind = Kind::kCovered, .write = at, .within = std::move(within)};
+    }
+    assume_exact({int64_t(is_before)});
+    assume_at_most(is_before ? hull.hi : other.hi, is_before ? other.lo : hull.lo);
+    at = at->sources()[0].get();
+  }
+  return {.kind = Kind::kUntouched};
 }
 
 void Storage::write(const View& view, Ref<Value> value) {

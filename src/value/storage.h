@@ -99,6 +99,7 @@ class Storage {
   };
 
   Ref<Value> read_locked(const View& view, Tie tie) const;
+  PendingRead find_step_by_step(const View& view) const;
   // The version, as a leaf where it is one.
   Ref<Value> version_on_tape() const;
   void set_version(Ref<Value>& version);

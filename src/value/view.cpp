@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ir/dtype.h"
+#include "value/number_watch.h"
 #include "weft/small_vector.h"
 #include "weft/view.h"
 
@@ -242,6 +243,8 @@ std::optional<View> view_within(const View& outer, const View& inner) {
   }
   for (const Coordinate& axis : axes) {
     if (axis.lo < 0 || axis.hi >= axis.size) return std::nullopt;
+    assume_at_most(0, axis.lo);
+    assume_at_most(axis.hi + 1, axis.size);
   }
   return result;
 }

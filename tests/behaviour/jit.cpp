@@ -17,6 +17,7 @@
 #include "weft/dtype.h"
 #include "weft/error.h"
 #include "weft/tensor.h"
+#include "weft/variable.h"
 
 namespace weft {
 namespace {
@@ -345,6 +346,54 @@ TEST(Jit, at_most_eight_captures) {
   EXPECT_EQ(f.captures(), 8U);
   f.reset();
   EXPECT_EQ(f.captures(), 0U);
+}
+
+TEST(Jit, one_capture_for_all_values_of_a_variable) {
+  const Variable position("position", 0, 63);
+  Tensor cache = Tensor::zeros({64, 2});
+  int calls = 0;
+  Jit f = jit([&](In in, std::span<const int64_t> at) {
+    calls++;
+    Tensor row = cache.at({at[0]});
+    row.assign(in[0]);
+    const Tensor past = cache.at({Slice{0, at[0] + 1}});
+    return Out{past.sum(std::vector<int64_t>{0}), past * 2};
+  });
+  Floats expected{0, 0};
+  for (int64_t i = 0; i < 64; i++) {
+    const float x = float(i % 7);
+    expected = {expected[0] + x, expected[1] + 1};
+    const Out out = f({floats({x, 1})}, {position.bind(i)});
+    EXPECT_EQ(out[0].data<float>(), expected) << i;
+    ASSERT_EQ(Sizes(out[1].shape()), (Sizes{i + 1, 2}));
+    EXPECT_EQ(out[1].at({i}).data<float>(), (Floats{2 * x, 2})) << i;
+  }
+  EXPECT_LE(calls, 6);
+  EXPECT_EQ(f.captures(), 1U);
+}
+
+TEST(Jit, two_variables_in_any_order_of_values) {
+  const Variable begin("begin", 0, 9), size("size", 1, 10);
+  const Tensor x = counted({20});
+  Jit f = jit(
+      [&](In, std::span<const int64_t> v) { return Out{x.at({Slice{v[0], v[0] + v[1]}}).sum()}; });
+  for (int64_t i = 0; i < 40; i++) {
+    const int64_t b = i * 7 % 10, n = i * i % 7 + 2;
+    EXPECT_EQ(f({}, {begin.bind(b), size.bind(n)})[0].item<float>(),
+              float(n * b + n * (n - 1) / 2));
+  }
+  EXPECT_EQ(f.captures(), 1U);
+}
+
+TEST(Jit, variables_are_checked) {
+  EXPECT_THROW(Variable("n", 3, 2), ShapeError);
+  EXPECT_THROW(Variable("", 1, 2), ShapeError);
+  const Variable n("n", 2, 4);
+  EXPECT_THROW(n.bind(1), ShapeError);
+  EXPECT_THROW(n.bind(5), ShapeError);
+  Jit f = jit([](In in, std::span<const int64_t> v) { return Out{in[0] * v[0]}; });
+  EXPECT_THROW(f({counted({4})}, {n.bind(2), n.bind(3)}), JitError);
+  EXPECT_EQ(f({floats({1})}, {n.bind(2)})[0].item<float>(), 2);
 }
 
 TEST(Jit, other_threads_read_one_version_or_the_other) {

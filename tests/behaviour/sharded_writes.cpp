@@ -1,5 +1,4 @@
 // Writes whose order matters, shared out among owners of elements, leave what they leave in order.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -18,7 +17,6 @@
 #include "ir/dtype.h"
 #include "ir/evaluate.h"
 #include "ir/node.h"
-#include "ir/op.h"
 #include "render/render.h"
 #include "runtime/cuda/compile_cuda.h"
 

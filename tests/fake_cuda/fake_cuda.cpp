@@ -12,6 +12,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -75,7 +76,7 @@ thread_local std::vector<CudaContextHandle> current;
 
 size_t device_bytes() {
   const char* const set = std::getenv("FAKE_CUDA_BYTES");
-  return set != nullptr ? size_t(std::atoll(set)) : size_t(64) << 20;
+  return set != nullptr ? size_t(std::strtoull(set, nullptr, 10)) : size_t(64) << 20;
 }
 
 CudaContextHandle context() { return current.empty() ? nullptr : current.back(); }
@@ -146,7 +147,7 @@ FAKE(cuDriverGetVersion)(int* version) {
   return 0;
 }
 FAKE(cuGetErrorName)(CudaResult result, const char** name) {
-  *name = result == kIllegalAddress   ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+  *name = result == kIllegalAddress    ? "CUDA_ERROR_ILLEGAL_ADDRESS"
           : result == kCudaOutOfMemory ? "CUDA_ERROR_OUT_OF_MEMORY"
                                        : "CUDA_ERROR_OF_THE_FAKE";
   return 0;
@@ -175,10 +176,7 @@ FAKE(cuDeviceTotalMem_v2)(size_t* bytes, CudaOrdinal) {
   return 0;
 }
 FAKE(cuDeviceGetAttribute)(int* value, int which, CudaOrdinal) {
-  *value = which == kMajor             ? 9
-           : which == kMinor           ? 0
-           : which == kMultiprocessors ? 4
-                                       : 48 << 10;
+  *value = which == kMajor ? 9 : which == kMinor ? 0 : which == kMultiprocessors ? 4 : 48 << 10;
   return 0;
 }
 FAKE(cuDeviceCanAccessPeer)(int* can, CudaOrdinal, CudaOrdinal) {
@@ -371,8 +369,8 @@ FAKE(cuGraphDestroy)(CudaGraph graph) {
 }
 FAKE(cuGraphAddKernelNode)(CudaGraphNode* node, CudaGraph graph, const CudaGraphNode* before,
                            size_t count, const CudaKernelNode* launch) {
-  const bool follows = graph->nodes.empty() ? count == 0
-                                            : count == 1 && *before == graph->nodes.back().get();
+  const bool follows =
+      graph->nodes.empty() ? count == 0 : count == 1 && *before == graph->nodes.back().get();
   if (!follows) return kInvalidValue;
   graph->nodes.push_back(std::make_unique<CudaGraphNodeObject>(node_of(*launch)));
   *node = graph->nodes.back().get();

@@ -1,6 +1,7 @@
 """Random functions of tensors, and random programs that call them: with new inputs, views, the same
 tensor twice, tensors that the function uses by name, results of earlier calls; that write between the
-calls, keep results, and read lazily what a call overwrites.
+calls, keep results, and read lazily what a call overwrites. Many functions have variables, too, which
+are bound to another value in each call.
 
 Everything is of int32, so that no order of summation matters.
 """
@@ -38,10 +39,13 @@ class Generator:
         for name in self.globals:
             self.add("setup", f"{name} = {self.data(r.choice(SHAPES))}")
         self.add("setup", f"k = {r.randint(1, 3)}")
+        self.variables = [f"v{i}" for i in range(r.choice([0, 0, 0, 1, 2]))]
+        for name in self.variables:
+            self.add("setup", f"{name.upper()} = weft.Variable('{name}', 0, 6)")
         self.parameters = {f"p{i}": r.choice(SHAPES) for i in range(r.randint(1, 3))}
         self.body()
         self.live: list[str] = list(self.globals)
-        for _ in range(r.choice([6, 10, 16, 24])):
+        for _ in range(r.choice([16, 24, 40] if self.variables else [6, 10, 16, 24])):
             self.driver_step()
         for name in r.sample(self.live, len(self.live)):
             self.steps.append(Step("run", f"n = {name}.tolist()"))
@@ -74,6 +78,8 @@ class Generator:
         outside = dict(self.names)
         for name, shape in self.parameters.items():
             self.names[name] = Tensor.zeros(*shape, dtype="int32")
+        for name in self.variables:
+            self.names[name] = r.randint(1, 3)
         pool = [*self.parameters, *self.globals]
         for _ in range(r.choice([1, 2, 3, 4, 6, 9])):
             for _ in range(10):
@@ -102,8 +108,30 @@ class Generator:
         if not shape:
             return "[...]"
         n = shape[0]
+        if any(name in self.names for name in self.variables) and r.random() < 0.6:
+            text = self.slice_by_variable(n)
+            try:
+                eval(f"{name}{text}", self.names)
+                return text
+            except REFUSALS:
+                pass
+        if n == 0:
+            return "[:]"
         start = r.randrange(n)
         return r.choice([f"[{start}]", f"[{start}:]", f"[:{start + 1}]", "[::-1]", "[::2]", f"[{start}:{min(n, start + 2)}]"])
+
+    def number(self) -> str:
+        """Of variables."""
+        r = self.random
+        v, w = r.choice(self.variables), r.choice(self.variables)
+        return r.choice([v, v, v, f"{v} + 1", f"{v} - 1", f"{v} + {w}", f"{v} * 2", f"{v} // 2", f"{v} % 3",
+                         f"min({v}, {w}, 2)", f"-{v}"])
+
+    def slice_by_variable(self, n: int) -> str:
+        r = self.random
+        at, end = self.number(), self.number()
+        return r.choice([f"[{at}]", f"[:{at}]", f"[:{at}]", f"[{at}:]", f"[{at}:{end}]", f"[{at}:{at} + 2]",
+                         f"[:{at}:2]", f"[{at} if {end} < {n} else 0]"])
 
     def operand(self, pool: list[str], like: Any = None) -> str:
         r = self.random
@@ -137,6 +165,13 @@ class Generator:
                    f"({a} > {b}).where({a}, 0)", self.data(r.choice(SHAPES)),
                    f"{a}.T" if len(shape) == 2 else f"{a} + 1", f"{a}.sum(0)", f"{a}.contiguous()",
                    f"Tensor.zeros(*{tuple(shape)}, dtype='int32')", f"{a} + (1 if k > 2 else 2)"]
+        if any(name in self.names for name in self.variables):
+            n = self.number()
+            choices += [f"{a} * ({n})", f"{a} + (1 if {n} > 2 else 2)", f"Tensor.zeros({n}, dtype='int32')",
+                        f"Tensor.arange({n})", f"{a}.sum() + ({n})", f"{a} * {a}.numel()", f"{a}.cumsum(0)",
+                        f"{a}.reshape(1, -1).expand(abs({n}) + 1, {a}.numel())", f"{a}.sort()[0]",
+                        f"Tensor.cat({a}, {a}{self.slice(a)})", f"{a}.mean().cast('int32')",
+                        f"{a}[Tensor.arange({n}) % max({a}.shape[0], 1)]" if shape else f"{a} * ({n})"]
         return f"{made} = {r.choice(choices)}", made
 
     # ---- the program around it
@@ -160,7 +195,7 @@ class Generator:
     def driver_step(self) -> None:
         r = self.random
         kind = r.choices(["call", "make", "statement", "read", "realize", "delete", "number", "rebind", "twice"],
-                         [50, 8, 18, 8, 5, 4, 3, 3, 1])[0]
+                         [90 if self.variables else 50, 8, 18, 8, 5, 4, 3, 3, 1])[0]
         if kind == "call":
             self.call()
         elif kind == "make":
@@ -190,6 +225,7 @@ class Generator:
         """The results are here what they look like alone."""
         r = self.random
         arguments = [self.argument(shape) for shape in self.parameters.values()]
+        arguments += [f"{name}={name.upper()}.bind({r.randint(0, 6)})" for name in self.variables]
         out = self.fresh("o")
         self.steps.append(Step("run", f"{out} = f({', '.join(arguments)})"))
         for number, shape in enumerate(self.results):
@@ -214,6 +250,7 @@ def script_of(program: Program, decorator: str = "@weft.jit\n") -> str:
 
 def function_of(program: Program, decorator: str) -> str:
     names = sorted({p for s in program for p in ("p0", "p1", "p2") if s.where == "body" and p in s.text} | _given(program))
+    names += [f"{v}=1" for v in ("v0", "v1") if any(v in s.text for s in program)]
     body = "".join(f"    {s.text}\n" for s in program if s.where == "body") or "    return [], []\n"
     written = sorted({s.text.partition(" ")[0] for s in program if s.where == "body" and s.text[0] == "g" and "+= " in s.text})
     plain = [name for name in written if name.isalnum()]
@@ -225,7 +262,7 @@ def _given(program: Program) -> set[str]:
     """As many parameters as calls have arguments."""
     call = next((s.text for s in program if " = f(" in s.text), "")
     depth, count = 0, 0
-    for c in call.partition(" = f(")[2]:
+    for c in call.partition(" = f(")[2].partition(", v0=")[0]:
         count = max(count, 1) + (c == "," and depth == 0)
         depth += (c in "([{") - (c in ")]}")
     return {f"p{i}" for i in range(count)}

@@ -11,7 +11,7 @@ from drive import Failed  # noqa: E402
 from fuzz_jit import FUZZER, run  # noqa: E402
 from random_jit_program import Program, Step, random_jit_program, script_of  # noqa: E402
 
-from weft import _guards  # noqa: E402
+from weft import _guards, _variable  # noqa: E402
 
 GUARDED: Program = [
     Step("setup", "k = 1"), Step("setup", "g0 = Tensor([1, 2])"),
@@ -33,6 +33,22 @@ def test_a_stale_answer_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch)
     small = FUZZER.shrunk(GUARDED)
     assert len(small) < len(GUARDED) and FUZZER.outcome(small) is not None
     assert "g0" not in script_of(small)
+
+
+CHOOSING: Program = [
+    Step("setup", "V0 = weft.Variable('v0', 0, 6)"),
+    Step("body", "t1 = p0[:v0] * (1 if v0 > 5 else 2)"), Step("body", "return [t1]"),
+    *(Step("run", f"o{i} = f(Tensor([3, 4, 5, 6, 7, 8]), v0=V0.bind({i}))") for i in (1, 2, 3, 4, 5, 6)),
+    Step("run", "r1 = o6[0]"), Step("run", "n = r1.tolist()"),
+]
+
+
+def test_a_choice_by_a_variable_that_nobody_notes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    run(CHOOSING)
+    monkeypatch.setattr(_variable, "_assume_at_most", lambda a, b: None)
+    monkeypatch.setattr(_variable, "_assume_exact", lambda number: None)
+    with pytest.raises(Failed, match=r"n = r1\.tolist\(\)`: \[6, 8, 10, 12, 14, 16\], not \[3, 4, 5, 6, 7, 8\]"):
+        run(CHOOSING)
 
 
 def test_programs_depend_on_their_seed_alone() -> None:

@@ -50,6 +50,24 @@ def test_captures_are_counted_and_forgotten() -> None:
     assert f.captures == 0 and f(Tensor([1])).tolist() == [2]
 
 
+PART = Tensor([0])
+
+
+def test_an_argument_that_is_left_alone_on_its_memory() -> None:
+    global PART
+
+    @jit
+    def f(x: Tensor) -> Tensor:
+        PART[:1] = PART
+        return x * 1
+
+    whole = Tensor([6, 6, -8, -9, 5, -3])
+    PART = whole[4:5]
+    whole[4:] += 2
+    del whole
+    assert [f(x).tolist() for x in (Tensor([1]), PART, PART, Tensor([2]))] == [[1], [7], [7], [2]]
+
+
 class Pair(NamedTuple):
     left: Tensor
     right: int

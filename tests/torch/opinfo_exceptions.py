@@ -25,6 +25,21 @@ SPARSE = {
 # Their further arguments PyTorch wants on the CPU, whatever device the first is on.
 CPU_ARGUMENTS = {"tensor_split"}
 
+# They give indices of elements, and do not say of which among equal ones: those are compared. With the place of their
+# argument dim.
+TIES = {"sort": 0, "argsort": 0, "topk": 1, "kthvalue": 1, "mode": 0}
+
+# Wrong samples raise on the device, too, with another type or text.
+OTHER_ERRORS = {
+    "gather": "an index out of range is an IndexError, when a value is asked for",
+    "scatter": "as gather",
+    "scatter_add": "as gather",
+    "linalg.cross": "PyTorch's own function of shapes says it otherwise",
+    "narrow_copy": "PyTorch has a kernel of its own, and its own checks, on the CPU alone",
+    "nn.functional.multi_margin_loss": "PyTorch's decomposition says it otherwise",
+    "nn.functional.multilabel_margin_loss": "as multi_margin_loss",
+}
+
 # The CPU's answer is not one to compare with.
 CPU_WRONG: dict[str, str] = {
     "fft.ihfftn": "with out= and one axis PyTorch leaves out as it was: the arguments of conj_physical_out are exchanged",

@@ -110,3 +110,20 @@ def test_gradients_of_parts_are_zero_elsewhere(d):
         p.backward(numbers(d, *p.shape))
         results.append(a.grad)
     return results
+
+
+@raises_on_both(IndexError)
+def test_roll_of_an_axis_of_a_scalar_raises(d):
+    torch.tensor(1.0, device=d).roll(0, 0)
+
+
+@raises_on_both(RuntimeError)
+def test_masked_scatter_by_bytes_raises(d):
+    ones = torch.ones(3, device=d)
+    ones.masked_scatter_(ones.to(torch.uint8), ones)
+
+
+@raises_on_both(RuntimeError)
+def test_an_imaginary_value_does_not_fill_integers(d):
+    whole = torch.ones(3, dtype=torch.int64, device=d)
+    whole.masked_fill(whole > 0, torch.tensor(1j, device=d))

@@ -195,3 +195,13 @@ def test_dropout_follows_the_generator():
     assert torch.equal(first.cpu(), again.cpu()) and not torch.equal(first.cpu(), second.cpu())
     kept = first.cpu() != 0
     assert 0.65 < kept.float().mean() < 0.85 and torch.equal(first.cpu()[kept], torch.full((int(kept.sum()),), 1 / 0.75))
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.bfloat16, torch.float64])
+def test_gradients_of_dropout_have_the_dtype_of_the_product(dtype):
+    here = torch.ones(2, 3, dtype=dtype)
+    mask = torch.tensor([[True, False, True]] * 2)
+    expected = torch.ops.aten.native_dropout_backward(here, mask, 1.5)
+    found = torch.ops.aten.native_dropout_backward(here.to("weft"), mask.to("weft"), 1.5)
+    assert found.dtype == expected.dtype
+    torch.testing.assert_close(found.cpu(), expected)

@@ -25,6 +25,7 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
+#include "tensor/term.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <tuple>
+#include <utility>
 
 #include <ATen/ops/elu_meta.h>
 #include <ATen/ops/gelu_meta.h>
@@ -21,12 +23,11 @@
 #include "elementwise.h"
 #include "generator.h"
 #include "halves.h"
-#include "ir/op.h"
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
-#include "weft/options.h"
+#include "tensor/term.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {
@@ -126,16 +127,18 @@ std::tuple<at::Tensor&, at::Tensor&> log_sigmoid_out(const at::Tensor& self, at:
   return {out, buffer};
 }
 
-weft::Tensor glu(const Shaped& s, const at::Tensor& self, int64_t dim) {
+weft::Tensor glu(const Shaped&, const at::Tensor& self, int64_t dim) {
   const auto [a, b] = halves_of(operand(self, computing_type(self.scalar_type())), dim);
   return a.mul(b.sigmoid());
 }
 
 Term prelu(const Term& x, const Term& weight) { return where(x.like(0.0) < x, x, weight * x); }
 
+using Generator = std::optional<at::Generator>;
+
 // In training the slope of each negative element is drawn, and kept as `noise`.
 weft::Tensor rrelu_of(const at::Tensor& self, const at::Tensor& noise, double lower, double upper,
-                      bool training, const std::optional<at::Generator>& generator) {
+                      bool training, const Generator& generator) {
   const weft::Tensor x = operand(self, computing_type(self.scalar_type()));
   if (!training) {
     return weft::Tensor::where(x.gt(0.0), x, x.mul((lower + upper) / 2));
@@ -152,7 +155,7 @@ void check_rrelu(const at::Tensor& self, const at::Tensor& noise, bool training)
               ", noise.shape = ", noise.sizes());
 }
 at::Tensor rrelu(const at::Tensor& self, at::Tensor& noise, const at::Scalar& lower,
-                 const at::Scalar& upper, bool training, std::optional<at::Generator> generator) {
+                 const at::Scalar& upper, bool training, Generator generator) {
   check_rrelu(self, noise, training);
   at::Tensor result = empty(self.sizes(), self.scalar_type());
   if (self.numel() == 0) return result;
@@ -160,15 +163,15 @@ at::Tensor rrelu(const at::Tensor& self, at::Tensor& noise, const at::Scalar& lo
   return result;
 }
 at::Tensor& rrelu_(at::Tensor& self, at::Tensor& noise, const at::Scalar& lower,
-                   const at::Scalar& upper, bool training, std::optional<at::Generator> generator) {
+                   const at::Scalar& upper, bool training, Generator generator) {
   check_rrelu(self, noise, training);
   if (self.numel() == 0) return self;
   put(self, rrelu_of(self, noise, real_of(lower), real_of(upper), training, generator));
   return self;
 }
 at::Tensor& rrelu_out(const at::Tensor& self, at::Tensor& noise, const at::Scalar& lower,
-                      const at::Scalar& upper, bool training,
-                      std::optional<at::Generator> generator, at::Tensor& out) {
+                      const at::Scalar& upper, bool training, Generator generator,
+                      at::Tensor& out) {
   check_rrelu(self, noise, training);
   at::native::resize_output(out, self.sizes());
   if (self.numel() == 0) return out;

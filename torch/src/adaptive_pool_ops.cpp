@@ -23,6 +23,7 @@
 #include "storage.h"
 #include "structured.h"
 #include "tensor/positions.h"
+#include "weft/small_vector.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {

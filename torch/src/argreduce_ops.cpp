@@ -1,6 +1,7 @@
 // Extremes and where they are, and elements by their rank.
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -12,14 +13,13 @@
 #include <ATen/ops/min_meta.h>
 #include <torch/library.h>
 
-#include "convert.h"
-#include "elementwise.h"
 #include "ir/op.h"
 #include "native.h"
 #include "operators.h"
 #include "reductions.h"
 #include "storage.h"
 #include "structured.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {
@@ -49,12 +49,12 @@ template <Op op>
 weft::Tensor of_all(const Shaped&, const at::Tensor& self) {
   return extreme(op, operand(self), {}, false);
 }
-struct ExtremeMeta : WholeMeta {
+struct ExtremeMeta : at::impl::MetaBase {
   void meta(const at::Tensor& self) {
     TORCH_CHECK(
         self.numel() > 0,
         "operation does not have an identity: the tensor has no elements, and so no extreme");
-    WholeMeta::meta(self);
+    set_output_raw_strided(0, {}, {}, self.options());
   }
 };
 

@@ -1,5 +1,6 @@
 // Elements arranged anew, and chosen by masks where they are.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -29,6 +30,7 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -73,6 +75,8 @@ at::Tensor roll(const at::Tensor& self, IntArrayRef shifts, IntArrayRef dims) {
     axes.emplace();
     for (const int64_t dim : dims) axes->push_back(at::maybe_wrap_dim(dim, self.dim()));
   }
+  TORCH_CHECK_INDEX(is_flat || self.dim() > 0, "Dimension specified as ", dims[0],
+                    " but tensor has no dimensions");
   const at::Tensor out = empty(self.sizes(), self.scalar_type());
   if (out.numel() == 0) return out;
   if (self.dim() == 0) {
@@ -124,7 +128,7 @@ at::Tensor repeat_interleave(const at::Tensor& repeats, std::optional<int64_t> o
   const weft::Tensor marks =
       weft::Tensor::zeros({*output_size + 1}, dtypes::int64, weft_device().name())
           .scatter(0, ends, int64_t(1), Op::ADD);
-  put(out, marks.cumsum(0).at({Slice{.stop = *output_size}}));
+  put(out, marks.cumsum(0).at({Slice{.stop = output_size}}));
   return out;
 }
 
@@ -156,7 +160,7 @@ weft::Tensor padded(const weft::Tensor& x, int64_t axis, int64_t before, int64_t
 
 // As values they are computed where they are read: a write into zeros would need memory first.
 at::Tensor slice_backward(const at::Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t start,
-                          int64_t end, int64_t step) {
+                          int64_t /*end*/, int64_t step) {
   dim = at::maybe_wrap_dim(dim, int64_t(sizes.size()));
   const int64_t size = sizes[size_t(dim)], count = grad.size(dim);
   const at::Tensor result = empty(sizes, grad.scalar_type());
@@ -260,7 +264,7 @@ void check_element(const at::Tensor& value) {
 
 // As the CPU: what does not fit is an error.
 weft::Tensor filling(const at::Scalar& value, c10::ScalarType type) {
-  if (c10::isIntegralType(type, false) && value.isFloatingPoint()) {
+  if (c10::isIntegralType(type, false) && !value.isIntegral(true)) {
     return number(value.to<int64_t>(), type);
   }
   return elements(value, type);
@@ -270,8 +274,14 @@ at::Tensor& masked_fill_scalar_(at::Tensor& self, const at::Tensor& mask, const 
   masked_fill_into(self, mask, filling(value, self.scalar_type()));
   return self;
 }
+// Whether the value decides if it can be written: what is imaginary cannot become real.
+bool is_asked_for(const at::Tensor& value, const at::Tensor& self) {
+  return value.is_complex() && !self.is_complex();
+}
+
 at::Tensor& masked_fill_tensor_(at::Tensor& self, const at::Tensor& mask, const at::Tensor& value) {
   check_element(value);
+  if (is_asked_for(value, self)) return masked_fill_scalar_(self, mask, value.item());
   masked_fill_into(self, mask, elements(value, self.scalar_type()));
   return self;
 }
@@ -295,6 +305,7 @@ at::Tensor masked_fill_scalar(const at::Tensor& self, const at::Tensor& mask,
 at::Tensor masked_fill_tensor(const at::Tensor& self, const at::Tensor& mask,
                               const at::Tensor& value) {
   check_element(value);
+  if (is_asked_for(value, self)) return masked_fill_scalar(self, mask, value.item());
   return masked_filled(self, mask, elements(value, self.scalar_type()));
 }
 
@@ -306,9 +317,9 @@ at::Tensor& masked_scatter_(at::Tensor& self, const at::Tensor& mask, const at::
   TORCH_CHECK(self.scalar_type() == source.scalar_type(),
               "masked_scatter: expected self and source to have same dtypes but got",
               self.scalar_type(), " and ", source.scalar_type());
-  TORCH_CHECK(mask.scalar_type() == c10::kBool || mask.scalar_type() == c10::kByte,
+  TORCH_CHECK(mask.scalar_type() == c10::kBool,
               "masked_scatter_ only supports boolean masks, but got mask with dtype ",
-              mask.dtype());
+              mask.scalar_type());
   if (self.numel() == 0) return self;
   const weft::Tensor x = handle(self);
   const weft::Tensor is_here = operand(mask, c10::kBool).expand(x.shape());
@@ -347,7 +358,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   native<at::_ops::masked_scatter_, masked_scatter_>(m);
 }
 
-const bool kAdded = [] {
+bool add_kernels() noexcept {
   using Cat = detail::Functional<at::meta::structured_cat, cat, at::_ops::cat::schema>;
   using CatOut = detail::Out<at::meta::structured_cat, cat, 1, at::_ops::cat_out::schema>;
   add_complex_kernel<at::_ops::cat, Cat::call>();
@@ -362,7 +373,8 @@ const bool kAdded = [] {
   add_complex_kernel<at::_ops::masked_fill_Scalar, masked_fill_scalar>();
   add_complex_kernel<at::_ops::masked_fill_Tensor, masked_fill_tensor>();
   return true;
-}();
+}
+const bool kAdded = add_kernels();
 
 }  // namespace
 }  // namespace weft::pytorch

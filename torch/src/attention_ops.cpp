@@ -155,7 +155,7 @@ Attended attention(const at::Tensor& query, const at::Tensor& key, const at::Ten
 }
 
 // Summed over the axes along which a tensor of this shape was broadcast.
-weft::Tensor summed_to(weft::Tensor x, at::IntArrayRef shape) {
+weft::Tensor summed_to(const weft::Tensor& x, at::IntArrayRef shape) {
   std::vector<int64_t> over;
   const int64_t more = x.ndim() - int64_t(shape.size());
   for (int64_t i = 0; i < x.ndim(); i++) {

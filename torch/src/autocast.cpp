@@ -1,5 +1,8 @@
 // torch.autocast("weft"): which operators compute in the lower precision, which in float32, and
 // which promote. The lists are PyTorch's own, those of CUDA.
+#include <cstdint>
+#include <optional>
+
 #include <ATen/autocast_mode.h>
 #include <c10/util/Exception.h>
 #include <torch/library.h>

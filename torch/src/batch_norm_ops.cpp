@@ -18,6 +18,7 @@
 #include "operators.h"
 #include "storage.h"
 #include "tensor/deferred_tensor.h"
+#include "weft/small_vector.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {

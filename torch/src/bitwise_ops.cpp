@@ -1,4 +1,6 @@
 // Logic of truth values and of bits, and what integers divide.
+#include <cstdint>
+
 #include <ATen/ops/bitwise_and_meta.h>
 #include <ATen/ops/bitwise_left_shift_meta.h>
 #include <ATen/ops/bitwise_not_meta.h>
@@ -9,12 +11,14 @@
 #include <ATen/ops/lcm_meta.h>
 #include <torch/library.h>
 
-#include "convert.h"
 #include "elementwise.h"
 #include "ir/op.h"
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
+#include "tensor/operand.h"
+#include "tensor/term.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {

@@ -1,6 +1,8 @@
 // Comparisons, bounds, and what is made of comparing.
 #include <cmath>
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/clamp_max_meta.h>
@@ -30,7 +32,11 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
+#include "tensor/operand.h"
+#include "tensor/term.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::pytorch {
 namespace {
@@ -128,7 +134,7 @@ weft::Tensor clamp_tensor(const Shaped& s, const at::Tensor& self,
 
 // What holds of no integer.
 template <auto f>
-weft::Tensor of_float(const Shaped& s, const at::Tensor& a) {
+weft::Tensor of_float(const Shaped&, const at::Tensor& a) {
   if (a.is_floating_point()) return tensor_of(f(Term(read(operand(a)))), dtypes::bool_);
   return number(false, at::kBool);
 }

@@ -1,6 +1,8 @@
 // Kernels for complex operands.
 #include "complex_kernels.h"
 
+#include <cstddef>
+#include <exception>
 #include <string>
 #include <unordered_map>
 #include <utility>

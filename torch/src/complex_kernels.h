@@ -21,6 +21,7 @@ using Accepts = bool (*)(const c10::OperatorHandle& op, const torch::jit::Stack&
 // of float32 or float64.
 bool accepts_complex(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
 
+// Called while the library loads, where nothing could catch what it throws.
 void add_complex_kernel(const std::string& name, c10::KernelFunction kernel, Accepts accepts);
 
 template <class Operator, auto kernel>

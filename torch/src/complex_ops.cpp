@@ -1,8 +1,7 @@
 // Complex numbers: pairs of reals on a last axis.
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -22,7 +21,6 @@
 
 #include "complex.h"
 #include "complex_kernels.h"
-#include "convert.h"
 #include "native.h"
 #include "new_tensors.h"
 #include "operators.h"
@@ -321,7 +319,7 @@ void add_structured() {
   add_complex_kernel<InPlaceOp, detail::InPlace<Meta, formula, typename InPlaceOp::schema>::call>();
 }
 
-const bool kAdded = [] {
+bool add_kernels() noexcept {
   add_structured<at::meta::structured_add_Tensor, sum_of<false>, at::_ops::add_Tensor,
                  at::_ops::add__Tensor, at::_ops::add_out>();
   add_structured<at::meta::structured_sub_Tensor, sum_of<true>, at::_ops::sub_Tensor,
@@ -359,7 +357,8 @@ const bool kAdded = [] {
   add_complex_kernel<at::_ops::eq_Scalar, compared_scalar<Equality::kEqual>>();
   add_complex_kernel<at::_ops::ne_Scalar, compared_scalar<Equality::kDifferent>>();
   return true;
-}();
+}
+const bool kAdded = add_kernels();
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   native<at::_ops::conj_physical_, conj_physical_, Others::kGiven>(m);

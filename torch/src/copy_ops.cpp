@@ -1,4 +1,6 @@
 // Copies to, from and within the device, and fills.
+#include <cstdint>
+
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/native/Resize.h>
@@ -94,13 +96,12 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool /*non_bl
   TORCH_CHECK((from_weft || from.device().is_cpu()) && (to_weft || to.device().is_cpu()),
               "weft: no copy from ", from.device(), " to ", to.device());
   if (!to_weft) {
-    at::Tensor target = to;
     if (to.is_contiguous() && from.sizes() == to.sizes() &&
         from.scalar_type() == to.scalar_type() && !change_of(from, to).conjugates &&
         !change_of(from, to).negates) {
       copy_out(to, from);
     } else {
-      target.copy_(on_cpu(from));
+      to.copy_(on_cpu(from));
     }
   } else if (!from_weft) {
     copy_from_cpu(from, to);

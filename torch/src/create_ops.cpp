@@ -16,6 +16,7 @@
 #include "storage.h"
 #include "tensor/positions.h"
 #include "tensor/widest_float.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {

@@ -20,7 +20,7 @@ namespace weft::pytorch {
 namespace {
 
 constexpr auto kDeviceType = c10::DeviceType::PrivateUse1;
-const c10::Device kDevice(kDeviceType, 0);
+c10::Device the_device() { return c10::Device(kDeviceType, 0); }
 
 void check_index(c10::DeviceIndex index) {
   TORCH_CHECK(index <= 0, "weft: invalid device ordinal ", int(index), "; there is one device");
@@ -33,9 +33,9 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   c10::DeviceType type() const override { return kDeviceType; }
   c10::Device exchangeDevice(c10::Device device) const override {
     check_index(device.index());
-    return kDevice;
+    return the_device();
   }
-  c10::Device getDevice() const override { return kDevice; }
+  c10::Device getDevice() const override { return the_device(); }
   void setDevice(c10::Device device) const override { check_index(device.index()); }
   void uncheckedSetDevice(c10::Device) const noexcept override {}
   c10::Stream getStream(c10::Device) const noexcept override { return stream(); }
@@ -56,7 +56,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   double elapsedTime(void*, void*, c10::DeviceIndex) const override { return 0.0; }
 
  private:
-  static c10::Stream stream() { return c10::Stream(c10::Stream::DEFAULT, kDevice); }
+  static c10::Stream stream() { return c10::Stream(c10::Stream::DEFAULT, the_device()); }
 };
 
 // Pinned memory is the process's own, which a copy to the device reads at once: it is pinned in
@@ -127,16 +127,18 @@ class Hooks final : public at::PrivateUse1HooksInterface {
     return &allocator;
   }
   bool isPinnedPtr(const void* data) const override { return PinnedMemory::holds(data); }
-  at::Device getDeviceFromPtr(void*) const override { return kDevice; }
+  at::Device getDeviceFromPtr(void*) const override { return the_device(); }
   void resizePrivateUse1Bytes(const c10::Storage& storage, size_t bytes) const override {
     resize_bytes(*storage.unsafeGetStorageImpl(), bytes);
   }
 };
 
-[[maybe_unused]] const bool kIsRegistered = [] {
+bool register_hooks() noexcept {
+  // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): a library without memory to load ends
   at::RegisterPrivateUse1HooksInterface(new Hooks);
   return true;
-}();
+}
+[[maybe_unused]] const bool kIsRegistered = register_hooks();
 
 }  // namespace
 

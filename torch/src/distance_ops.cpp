@@ -19,15 +19,15 @@
 namespace weft::pytorch {
 namespace {
 
-const std::vector<int64_t> kLast{-1};
+Axes last_axis() { return std::vector<int64_t>{-1}; }
 
 // Along the last axis.
 weft::Tensor norm(const weft::Tensor& x, double p) {
-  if (p == 2) return x.square().sum(kLast).sqrt();
-  if (p == 1) return x.abs().sum(kLast);
-  if (p == 0) return x.ne(0.0).cast(x.dtype()).sum(kLast);
-  if (std::isinf(p)) return x.abs().max(kLast);
-  return x.abs().pow(p).sum(kLast).pow(1 / p);
+  if (p == 2) return x.square().sum(last_axis()).sqrt();
+  if (p == 1) return x.abs().sum(last_axis());
+  if (p == 0) return x.ne(0.0).cast(x.dtype()).sum(last_axis());
+  if (std::isinf(p)) return x.abs().max(last_axis());
+  return x.abs().pow(p).sum(last_axis()).pow(1 / p);
 }
 
 // By each difference, of the gradient by its norm: both have an axis of size 1 at the end.

@@ -5,8 +5,12 @@
 #include <tuple>
 #include <utility>
 
+#include <ATen/ops/result_type_native.h>
+#include <c10/core/Scalar.h>
+#include <c10/core/ScalarType.h>
 #include <torch/library.h>
 
+#include "complex.h"
 #include "convert.h"
 #include "dropout.h"
 #include "formulas.h"
@@ -16,7 +20,9 @@
 #include "operators.h"
 #include "storage.h"
 #include "tensor/deferred_tensor.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::pytorch {
 
@@ -49,8 +55,12 @@ std::tuple<at::Tensor, at::Tensor> dropout(const at::Tensor& input, double p,
 }
 
 at::Tensor dropout_backward(const at::Tensor& gradient, const at::Tensor& mask, double scale) {
+  const c10::ScalarType type = at::native::result_type(gradient, at::Scalar(scale));
+  if (gradient.scalar_type() != type) {  // whole numbers and a number that is not
+    return give(elements(gradient, type).mul(elements(mask, type)).mul(scale), type);
+  }
   const weft::Tensor g = wide_operand(gradient);
-  return give(g.mul(operand(mask).cast(g.dtype())).mul(scale), gradient.scalar_type());
+  return give(g.mul(operand(mask).cast(g.dtype())).mul(scale), type);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT

@@ -15,7 +15,9 @@
 #include "operators.h"
 #include "storage.h"
 #include "tensor/positions.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::pytorch {
 namespace {

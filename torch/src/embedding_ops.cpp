@@ -10,6 +10,7 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {

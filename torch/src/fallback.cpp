@@ -2,6 +2,7 @@
 #include "fallback.h"
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <mutex>
 #include <set>

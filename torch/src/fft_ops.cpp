@@ -7,6 +7,7 @@
 #include <mutex>
 #include <numbers>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <ATen/WrapDimUtils.h>
@@ -16,9 +17,9 @@
 
 #include "complex_kernels.h"
 #include "convert.h"
-#include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -230,7 +231,7 @@ at::Tensor& fft_c2r_out(const at::Tensor& self, at::IntArrayRef dim, int64_t nor
   return put_into(fft_c2r(self, dim, normalization, last_size), out);
 }
 
-const bool kAdded = [] {
+bool add_kernels() noexcept {
   add_complex_kernel<at::_ops::_fft_c2c, fft_c2c>(&accepts_short);
   add_complex_kernel<at::_ops::_fft_c2c_out, fft_c2c_out>(&accepts_short);
   add_complex_kernel<at::_ops::_fft_r2c, fft_r2c>(&accepts_short);
@@ -238,7 +239,8 @@ const bool kAdded = [] {
   add_complex_kernel<at::_ops::_fft_c2r, fft_c2r>(&accepts_short);
   add_complex_kernel<at::_ops::_fft_c2r_out, fft_c2r_out>(&accepts_short);
   return true;
-}();
+}
+const bool kAdded = add_kernels();
 
 }  // namespace
 }  // namespace weft::pytorch

@@ -24,8 +24,7 @@
 #include "operators.h"
 #include "storage.h"
 #include "tensor/chosen.h"
-#include "tensor/operand.h"
-#include "tensor/positions.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 

@@ -2,7 +2,6 @@
 #include "generator.h"
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
@@ -19,10 +18,12 @@
 
 #include "base/ref.h"
 #include "runtime/buffer.h"
+#include "runtime/device.h"
 #include "storage.h"
 #include "tensor/operand.h"
 #include "tensor/random_bits.h"
 #include "value/value.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 

@@ -13,6 +13,7 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {

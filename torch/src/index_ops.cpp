@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,7 @@
 #include "structured.h"
 #include "tensor/chosen.h"
 #include "tensor/operand.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -365,7 +367,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   native<at::_ops::put_, put_in>(m);
 }
 
-const bool kAdded = [] {
+bool add_kernels() noexcept {
   add_complex_kernel<at::_ops::index_Tensor, index>();
   add_complex_kernel<at::_ops::_unsafe_index_Tensor, index>();
   add_complex_kernel<at::_ops::index_Tensor_out, index_out>();
@@ -376,7 +378,8 @@ const bool kAdded = [] {
   add_complex_kernel<at::_ops::index_select, index_select>();
   add_complex_kernel<at::_ops::index_select_out, index_select_out>();
   return true;
-}();
+}
+const bool kAdded = add_kernels();
 
 }  // namespace
 }  // namespace weft::pytorch

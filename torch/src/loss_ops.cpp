@@ -14,9 +14,10 @@
 #include "elementwise.h"
 #include "native.h"
 #include "operators.h"
-#include "storage.h"
 #include "structured.h"
+#include "tensor/term.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::pytorch {
 namespace {
@@ -185,7 +186,7 @@ struct EntropyGradientMeta : GradientMeta {
 weft::Tensor cross_entropy_backward(const Shaped& s, TensorRef grad, TensorRef self,
                                     TensorRef target, Maybe weight, int64_t reduction) {
   return gradient(s, reduction, grad, self, target, [&](const Term& x, const Term& y) {
-    const Term slope = (x - y) / at_least((1 - x) * x, 1e-12);
+    Term slope = (x - y) / at_least((1 - x) * x, 1e-12);
     if (!is_given(weight)) return slope;
     return slope * term_of(*weight, ints(s.out().sizes()), computing_type(*s.common));
   });

@@ -22,6 +22,7 @@
 #include "storage.h"
 #include "structured.h"
 #include "tensor/deferred_tensor.h"
+#include "weft/small_vector.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {
@@ -45,7 +46,7 @@ weft::Tensor times(const weft::Tensor& x, const at::Scalar& factor) {
 // beta * self + alpha * product; what is multiplied by 0 is not looked at.
 weft::Tensor added(const at::Tensor& self, const weft::Tensor& product, const at::Scalar& beta,
                    const at::Scalar& alpha) {
-  const weft::Tensor scaled = times(product, alpha);
+  weft::Tensor scaled = times(product, alpha);
   if (is_zero(beta)) return scaled;
   const weft::Tensor other = operand(self).cast(scaled.dtype());
   return scaled.add(times(other, beta));

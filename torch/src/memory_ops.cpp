@@ -1,5 +1,7 @@
 // Operators that make memory, look at it through views, or change what a tensor stands for. Views
 // are PyTorch's own: they change sizes, strides and offsets alone.
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -81,7 +83,7 @@ const at::Tensor& resize_(const at::Tensor& self, IntArrayRef sizes,
     TORCH_CHECK(*format != c10::MemoryFormat::Preserve, "Unsupported memory format", *format);
     impl.empty_tensor_restride(*format);
   }
-  return self;
+  return self;  // NOLINT(bugprone-return-const-ref-from-parameter): as the schema has it
 }
 
 at::Tensor& set_storage(at::Tensor& self, at::Storage storage, int64_t offset, IntArrayRef sizes,

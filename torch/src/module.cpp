@@ -1,7 +1,5 @@
 // weft.torch._C: what weft/torch/__init__.py needs of the device.
 #include <cstdint>
-#include <map>
-#include <string>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
@@ -49,7 +47,7 @@ void realize_tensor(const at::Tensor& tensor) {
 NB_MODULE(_C, m) {  // NOLINT
   nb::class_<CompiledGraph>(m, "CompiledGraph")
       .def("__init__",
-           [](CompiledGraph* self, nb::callable run) {
+           [](CompiledGraph* self, const nb::callable& run) {
              new (self) CompiledGraph([run](const CompiledGraph::Tensors& inputs) {
                const nb::gil_scoped_acquire gil;
                return nb::cast<CompiledGraph::Tensors>(run(inputs));
@@ -65,7 +63,7 @@ NB_MODULE(_C, m) {  // NOLINT
     set_fallbacks(are_allowed ? Fallbacks::kAllowed : Fallbacks::kForbidden);
   });
   m.def("set_fallback_warnings", &set_fallback_warnings);
-  m.def("set_decomposer", [](nb::callable decomposer) {
+  m.def("set_decomposer", [](const nb::callable& decomposer) {
     set_decomposer([decomposer] {
       const nb::gil_scoped_acquire gil;
       decomposer();

@@ -29,19 +29,20 @@ enum class Others : uint8_t { kFallBack, kGiven };
 namespace detail {
 
 template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+template <class T>
 bool is_other(const T& argument) {
   using A = std::remove_cvref_t<T>;
   if constexpr (std::is_same_v<A, at::Tensor>) {
     return argument.defined() && !is_computed(argument.scalar_type());
-  } else if constexpr (std::is_same_v<A, std::optional<at::Tensor>>) {
-    return argument && is_other(*argument);
   } else if constexpr (std::is_same_v<A, at::Scalar>) {
     return argument.isComplex();
-  } else if constexpr (std::is_same_v<A, std::optional<at::Scalar>>) {
-    return argument && is_other(*argument);
   } else if constexpr (std::is_same_v<A, at::ScalarType>) {
     return !is_computed(argument);
-  } else if constexpr (std::is_same_v<A, std::optional<at::ScalarType>>) {
+  } else if constexpr (kIsOptional<A>) {
     return argument && is_other(*argument);
   } else if constexpr (std::is_same_v<A, at::TensorList> || std::is_same_v<A, at::ITensorListRef>) {
     for (const at::Tensor& t : argument) {

@@ -22,6 +22,7 @@
 #include "structured.h"
 #include "tensor/deferred_tensor.h"
 #include "tensor/positions.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {

@@ -26,6 +26,7 @@
 #include "storage.h"
 #include "structured.h"
 #include "tensor/windows.h"
+#include "weft/small_vector.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {

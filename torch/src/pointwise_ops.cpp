@@ -24,6 +24,7 @@
 #include "storage.h"
 #include "structured.h"
 #include "tensor/remainder.h"
+#include "tensor/term.h"
 #include "weft/number.h"
 #include "weft/tensor.h"
 

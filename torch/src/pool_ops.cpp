@@ -27,6 +27,8 @@
 #include "structured.h"
 #include "tensor/deferred_tensor.h"
 #include "tensor/windows.h"
+#include "weft/dtype.h"
+#include "weft/small_vector.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {

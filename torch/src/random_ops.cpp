@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <ATen/ExpandUtils.h>
@@ -15,13 +16,13 @@
 
 #include "convert.h"
 #include "generator.h"
-#include "ir/op.h"
 #include "native.h"
 #include "new_tensors.h"
 #include "operators.h"
 #include "storage.h"
 #include "tensor/deferred_tensor.h"
 #include "tensor/random_bits.h"
+#include "weft/dtype.h"
 #include "weft/jit.h"
 #include "weft/tensor.h"
 #include "weft/view.h"

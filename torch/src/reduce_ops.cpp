@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include <ATen/native/ReduceOpsUtils.h>
 #include <ATen/ops/all_meta.h>
@@ -24,6 +23,7 @@
 #include "reductions.h"
 #include "storage.h"
 #include "structured.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {

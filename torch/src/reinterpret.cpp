@@ -2,6 +2,7 @@
 #include "reinterpret.h"
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/ref.h"

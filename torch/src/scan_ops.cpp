@@ -6,10 +6,8 @@
 #include <ATen/ops/cumsum_meta.h>
 #include <torch/library.h>
 
-#include "convert.h"
 #include "native.h"
 #include "operators.h"
-#include "reductions.h"
 #include "storage.h"
 #include "structured.h"
 #include "weft/tensor.h"

@@ -1,6 +1,8 @@
 // Elements along an axis that integers name: gather, scatter and what adds to places.
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -19,12 +21,14 @@
 #include "convert.h"
 #include "ir/op.h"
 #include "ir/scalar.h"
+#include "native.h"
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
 #include "tensor/chosen.h"
 #include "tensor/operand.h"
 #include "tensor/positions.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 #include "written.h"
@@ -35,7 +39,7 @@ namespace {
 constexpr auto kNegative = Negative::kOutOfRange;
 
 // A tensor without axes counts as one of a single element.
-weft::Tensor with_axis(weft::Tensor x) { return x.ndim() == 0 ? x.reshape({1}) : x; }
+weft::Tensor with_axis(const weft::Tensor& x) { return x.ndim() == 0 ? x.reshape({1}) : x; }
 weft::Tensor axis_handle(const at::Tensor& t) { return with_axis(handle(t)); }
 size_t axis_in(const at::Tensor& t, int64_t dim) {
   return size_t(at::maybe_wrap_dim(dim, t.dim()));
@@ -73,7 +77,7 @@ Chosen places_along(const at::Tensor& out, int64_t dim, const at::Tensor& index)
 
 // The part of src that an index stands for.
 weft::Tensor part_for(const at::Tensor& src, const at::Tensor& index) {
-  const weft::Tensor whole = axis_handle(src);
+  weft::Tensor whole = axis_handle(src);
   if (src.sizes() == index.sizes()) return whole;
   std::vector<std::pair<int64_t, int64_t>> box;
   const weft::Tensor i = axis_handle(index);

@@ -1,5 +1,6 @@
 // Orders: sort, topk, kthvalue, and what is there once.
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <tuple>
@@ -21,6 +22,7 @@
 #include "structured.h"
 #include "tensor/chosen.h"
 #include "tensor/positions.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -86,6 +88,7 @@ using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 // How long runs are that begin at these places.
 at::Tensor lengths_of(const std::vector<int64_t>& firsts, int64_t size) {
   std::vector<int64_t> lengths;
+  lengths.reserve(firsts.size());
   for (size_t k = 0; k < firsts.size(); k++) {
     lengths.push_back((k + 1 < firsts.size() ? firsts[k + 1] : size) - firsts[k]);
   }

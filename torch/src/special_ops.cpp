@@ -1,9 +1,11 @@
 // Functions beyond the elementary ones: of errors, of gamma, of Bessel, and their kin.
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <ATen/ops/digamma_meta.h>
@@ -37,7 +39,10 @@
 #include "special_coefficients.h"
 #include "storage.h"
 #include "structured.h"
+#include "tensor/operand.h"
+#include "tensor/term.h"
 #include "tensor/widest_float.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {

@@ -4,9 +4,7 @@
 
 #include <torch/library.h>
 
-#include "convert.h"
 #include "elementwise.h"
-#include "native.h"
 #include "operators.h"
 #include "reductions.h"
 #include "storage.h"

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@
 #include "value/storage.h"
 #include "value/value.h"
 #include "value/view.h"
+#include "weft/dtype.h"
 #include "weft/jit.h"
 #include "weft/tensor.h"
 #include "weft/view.h"

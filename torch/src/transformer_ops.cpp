@@ -14,6 +14,7 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {
@@ -30,7 +31,7 @@ weft::Tensor linear(const weft::Tensor& x, const weft::Tensor& weight, const wef
 // What attention does not see, beside scores of (batch, heads, queries, keys). Kinds: 0 for
 // (queries, keys), 1 for (batch, keys), 2 for all axes.
 weft::Tensor hidden(const at::Tensor& mask, std::optional<int64_t> kind) {
-  const weft::Tensor m = operand(mask).cast(dtypes::bool_);
+  weft::Tensor m = operand(mask).cast(dtypes::bool_);
   if (mask.dim() == 2 && kind == 1) return m.reshape({mask.size(0), 1, 1, mask.size(1)});
   return m;
 }
@@ -50,12 +51,13 @@ struct Attended {
 Attended attend(const weft::Tensor& query, const weft::Tensor& key, const weft::Tensor& value,
                 int64_t size, int64_t heads, const Projection& in, const Projection& out,
                 const MaybeTensor& mask, std::optional<int64_t> kind) {
+  const int64_t head_size = size / heads;
   const auto in_heads = [&](const weft::Tensor& x) {
-    return x.unflatten(-1, {heads, size / heads}).permute({0, 2, 1, 3});
+    return x.unflatten(-1, {heads, head_size}).permute({0, 2, 1, 3});
   };
   const weft::Tensor q = in_heads(in.part(query, 0, size)), k = in_heads(in.part(key, 1, size)),
                      v = in_heads(in.part(value, 2, size));
-  weft::Tensor scores = q.matmul(k.transpose(-2, -1)).mul(1 / std::sqrt(double(size / heads)));
+  weft::Tensor scores = q.matmul(k.transpose(-2, -1)).mul(1 / std::sqrt(double(head_size)));
   if (is_given(mask)) scores = weft::Tensor::where(hidden(*mask, kind), kNever, scores);
   const weft::Tensor weights = scores.softmax(-1);
   const weft::Tensor merged = weights.matmul(v).permute({0, 2, 1, 3}).flatten(2, 3);

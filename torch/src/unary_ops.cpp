@@ -39,12 +39,11 @@
 #include <ATen/ops/trunc_meta.h>
 #include <torch/library.h>
 
-#include "convert.h"
 #include "elementwise.h"
 #include "ir/op.h"
 #include "operators.h"
-#include "storage.h"
 #include "structured.h"
+#include "tensor/term.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {

@@ -36,6 +36,8 @@
 #include "tensor/chosen.h"
 #include "tensor/operand.h"
 #include "tensor/positions.h"
+#include "weft/dtype.h"
+#include "weft/small_vector.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {

@@ -2,8 +2,6 @@
 #include "runtime/cpu/compile_c.h"
 
 #include <cstddef>
-#include <fstream>
-#include <ios>
 #include <iterator>
 #include <sstream>
 #include <string>
@@ -17,6 +15,7 @@
 #include "base/config.h"
 #include "base/dynamic_library.h"
 #include "base/error.h"
+#include "runtime/run_compiler.h"
 
 namespace weft {
 namespace {
@@ -88,26 +87,6 @@ const Compiler& compiler() {
   return found;
 }
 
-std::vector<std::byte> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return {};
-  std::vector<std::byte> bytes(size_t(file.tellg()));
-  file.seekg(0);
-  file.read(reinterpret_cast<char*>(bytes.data()), std::streamsize(bytes.size()));
-  return bytes;
-}
-
-std::string how_it_ended(const ChildResult& result, int seconds) {
-  switch (result.end) {
-    case ChildResult::End::kTimedOut:
-      return fmt::format("was killed after {} s (WEFT_COMPILE_SECONDS)", seconds);
-    case ChildResult::End::kKilled: return fmt::format("ended by signal {}", result.code);
-    case ChildResult::End::kExited: break;
-  }
-  return result.code == 0 ? std::string("wrote no object")
-                          : fmt::format("ended with status {}", result.code);
-}
-
 }  // namespace
 
 bool has_c_compiler() { return !compiler().command.empty(); }
@@ -121,29 +100,13 @@ std::vector<std::byte> compile_c(std::string_view source, std::string_view name)
         "[CPU:C] there is no C compiler{}; install one (apt install gcc, or clang), or set CC",
         config().c_compiler.empty() ? "" : fmt::format(" CC={}", config().c_compiler)));
   }
-  const int seconds = config().compile_seconds;
-  try {
-    const TempFolder folder;
-    const std::string input = folder.path() + "/kernel.c", output = folder.path() + "/kernel.o";
-    std::ofstream(input, std::ios::binary)
-        .write(source.data(), std::streamsize(source.size()))
-        .flush();
-    std::vector<std::string> command = c.command;
-    command.insert(command.end(), std::begin(kFlags), std::end(kFlags));
-    command.insert(command.end(), {"-o", output, "-"});
-    const ChildResult result = run_child(command, input, {"TMPDIR=" + folder.path()}, seconds);
-    const bool is_good = result.end == ChildResult::End::kExited && result.code == 0;
-    std::vector<std::byte> object;
-    if (is_good) object = read_file(output);
-    if (!object.empty()) return object;
-    throw CompileError(fmt::format("[CPU:C] {}: {} {}{}{}", name, c.command[0],
-                                   how_it_ended(result, seconds),
-                                   result.output.empty() ? "" : ":\n", result.output));
-  } catch (const CompileError&) {
-    throw;
-  } catch (const Error& e) {
-    throw CompileError(fmt::format("[CPU:C] {}: {}", name, e.what()));
-  }
+  const auto command = [&](const std::string& /*input*/, const std::string& output) {
+    std::vector<std::string> line = c.command;
+    line.insert(line.end(), std::begin(kFlags), std::end(kFlags));
+    line.insert(line.end(), {"-o", output, "-"});
+    return line;
+  };
+  return run_compiler("CPU:C", name, source, ".c", command);
 }
 
 }  // namespace weft

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
-#include <ios>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,6 +18,7 @@
 #include "base/config.h"
 #include "base/dynamic_library.h"
 #include "base/error.h"
+#include "runtime/run_compiler.h"
 
 namespace weft {
 namespace {
@@ -208,48 +208,17 @@ const std::string& nvcc() {
   return kFile;
 }
 
-std::vector<std::byte> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return {};
-  std::vector<std::byte> bytes(size_t(file.tellg()));
-  file.seekg(0);
-  file.read(reinterpret_cast<char*>(bytes.data()), std::streamsize(bytes.size()));
-  return bytes;
-}
-
 std::vector<std::byte> compile_by_nvcc(std::string_view source, std::string_view name,
                                        int architecture) {
-  const int seconds = config().compile_seconds;
-  try {
-    const TempFolder folder;
-    const std::string input = folder.path() + "/kernel.cu",
-                      output = folder.path() + "/kernel.cubin";
-    std::ofstream(input, std::ios::binary)
-        .write(source.data(), std::streamsize(source.size()))
-        .flush();
-    std::vector<std::string> command{
+  const auto command = [&](const std::string& input, const std::string& output) {
+    std::vector<std::string> line{
         nvcc(), "-cubin",
         fmt::format("-arch=sm_{}{}", architecture, architecture >= 90 ? "a" : "")};
-    command.insert(command.end(), std::begin(kFlags), std::end(kFlags));
-    command.insert(command.end(), {"-o", output, input});
-    const ChildResult result =
-        run_child(command, "/dev/null", {"TMPDIR=" + folder.path()}, seconds);
-    std::vector<std::byte> code;
-    if (result.end == ChildResult::End::kExited && result.code == 0) code = read_file(output);
-    if (!code.empty()) return code;
-    throw CompileError(
-        fmt::format("[CUDA] {}: {} {}:\n{}", name, nvcc(),
-                    result.end == ChildResult::End::kTimedOut
-                        ? fmt::format("was killed after {} s (WEFT_COMPILE_SECONDS)", seconds)
-                        : fmt::format("ended with {} {}",
-                                      result.end == ChildResult::End::kKilled ? "signal" : "status",
-                                      result.code),
-                    result.output));
-  } catch (const CompileError&) {
-    throw;
-  } catch (const Error& e) {
-    throw CompileError(fmt::format("[CUDA] {}: {}", name, e.what()));
-  }
+    line.insert(line.end(), std::begin(kFlags), std::end(kFlags));
+    line.insert(line.end(), {"-o", output, input});
+    return line;
+  };
+  return run_compiler("CUDA", name, source, ".cu", command);
 }
 
 }  // namespace

@@ -244,6 +244,7 @@ CudaContext& CudaGpu::make_context() {
   }
   try {
     auto* const made = new CudaContext(*this);
+    if (old != nullptr) lost_.push_back(old);
     context_.store(made, std::memory_order_release);
     return *made;
   } catch (const DeviceError& e) {

@@ -147,7 +147,8 @@ class CudaGpu {
   int architecture_ = 0, multiprocessors_ = 0, most_shared_bytes_ = 0;
   int64_t bytes_ = 0;
   std::mutex mutex_;
-  std::string dead_;  // what to say when there is no next context
+  std::string dead_;                // what to say when there is no next context
+  std::vector<CudaContext*> lost_;  // that memory names still
   std::atomic<CudaContext*> context_ = nullptr;
 };
 
