@@ -123,3 +123,22 @@ def test_initialisers():
     weight = torch.nn.init.kaiming_uniform_(torch.empty(100, 50, device="weft")).cpu()
     bound = (6 / 50) ** 0.5
     assert weight.abs().max() <= bound and abs(weight.std() - bound / 3 ** 0.5) < 0.02
+
+
+@pytest.mark.parametrize("count, replacement", [(1, False), (1, True), (2, False), (2, True)])
+@pytest.mark.parametrize("weights", [
+    [-1.0, 2.0], [float("inf"), 1.0], [float("nan"), 1.0], [0.0, 0.0], [[0.0, 0.0], [1.0, 1.0]],
+    [[1.0, 1.0], [-1.0, 3.0]],
+])
+def test_weights_that_are_no_chances_raise_as_on_the_cpu(weights, count, replacement):
+    messages = []
+    for device in ("cpu", "weft"):
+        with pytest.raises(RuntimeError) as raised:
+            torch.multinomial(torch.tensor(weights, device=device), count, replacement)
+        messages.append(str(raised.value).split("\n")[0])
+    assert messages[0] == messages[1]
+
+
+def test_weights_without_a_fault_are_drawn_from():
+    weights = torch.tensor([[0.0, 1e-30, 0.0], [2.0, 0.0, 0.0]], device="weft")
+    assert torch.multinomial(weights, 3, replacement=True).tolist() == [[1, 1, 1], [0, 0, 0]]

@@ -5,6 +5,7 @@
 #include <numbers>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
@@ -21,6 +22,7 @@
 #include "storage.h"
 #include "tensor/random_bits.h"
 #include "weft/dtype.h"
+#include "weft/jit.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -284,6 +286,27 @@ at::Tensor& randperm_out(int64_t n, Generator generator, at::Tensor& out) {
   return out;
 }
 
+// Throws for weights that are no chances. They are computed now, but in a graph that is being made.
+void check_weights(const weft::Tensor& weights, bool repeats) {
+  if (is_capturing()) return;
+  enum Fault : uint8_t { kNone, kZero, kEndless, kNegative };
+  const weft::Tensor is_zero = weights.sum(std::vector<int64_t>{-1}).le(0.0).max();
+  const weft::Tensor is_endless = weights.eq(HUGE_VAL).max();
+  const weft::Tensor is_negative = weights.ge(0.0).logical_not().max();  // or no number
+  weft::Tensor fault = weft::Tensor::where(is_zero, int64_t(kZero), int64_t(kNone));
+  fault = weft::Tensor::where(is_endless, int64_t(kEndless), fault);
+  fault = weft::Tensor::where(is_negative, int64_t(kNegative), fault);
+  const auto found = fault.cast(dtypes::int32).item<int32_t>();
+  TORCH_CHECK(repeats || found < kEndless,
+              "probability tensor contains either `inf`, `nan` or element < 0");
+  TORCH_CHECK(found != kNegative,
+              "invalid multinomial distribution (encountering probability entry < 0)");
+  TORCH_CHECK(found != kEndless,
+              "invalid multinomial distribution (encountering probability entry = infinity or "
+              "NaN)");
+  TORCH_CHECK(found != kZero, "invalid multinomial distribution (sum of probabilities <= 0)");
+}
+
 at::Tensor& multinomial_out(const at::Tensor& self, int64_t count, bool replacement,
                             Generator generator, at::Tensor& out) {
   TORCH_CHECK(self.device() == out.device(), "multinomial arguments must have the same device");
@@ -304,6 +327,7 @@ at::Tensor& multinomial_out(const at::Tensor& self, int64_t count, bool replacem
   const DType dtype = working(self.scalar_type());
   const weft::Tensor weights = handle(self).cast(dtype);
   const bool repeats = replacement || count == 1;
+  check_weights(weights, replacement && count > 1);
   const weft::Tensor u =
       units_of(draw_blocks(generator, repeats ? Ints(shape) : ints(self.sizes())), dtype);
   put(out, repeats ? chosen_with_replacement(weights, u)
