@@ -107,6 +107,7 @@ using Attended = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10:
                             c10::SymInt, at::Tensor, at::Tensor, at::Tensor>;
 
 // The second result, which the gradient is given, is the weights; the seventh is what dropout kept.
+// That and the eighth are tensors in any case: whoever saves them for the gradient counts on it.
 Attended attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                    const MaybeTensor& mask, double dropout_p, bool is_causal, bool,
                    std::optional<double> scale) {
@@ -117,7 +118,8 @@ Attended attention(const at::Tensor& query, const at::Tensor& key, const at::Ten
   at::Tensor weights =
       give(heads.merged(weights_of(query, key, mask, is_causal, scale_of(query, scale))), type);
   weft::Tensor p = wide_operand(weights);
-  at::Tensor kept;
+  const at::Tensor nothing = empty({}, at::kLong);
+  at::Tensor kept = nothing;
   if (dropout_p > 0) {
     kept = give(kept_by_chance(p.shape(), dropout_p), at::kBool);
     p = p.mul(handle(kept).cast(p.dtype())).mul(dropout_p == 1 ? 0.0 : 1 / (1 - dropout_p));
@@ -130,7 +132,7 @@ Attended attention(const at::Tensor& query, const at::Tensor& key, const at::Ten
           query.size(2),
           key.size(2),
           std::move(kept),
-          at::Tensor(),
+          nothing,
           at::Tensor()};
 }
 
