@@ -164,7 +164,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> attention_backward(
   at::Tensor by_query, by_key, by_value, by_mask;
   if (wanted[2]) {
     const weft::Tensor by = dropped(p).transpose(-2, -1).matmul(g);
-    by_value = give(heads.summed(by), value.scalar_type());
+    by_value = give_heads(heads.summed(by), value);
   }
   if (!wanted[0] && !wanted[1] && !wanted[3]) return {by_query, by_key, by_value, by_mask};
   const weft::Tensor v = heads.of_shared(wide_operand(value));
@@ -173,12 +173,12 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> attention_backward(
   const weft::Tensor by_scores = p.mul(by_p.sub(by_p.mul(p).sum(last, true)));
   if (wanted[0]) {
     const weft::Tensor k = heads.of_shared(wide_operand(key));
-    by_query = give(heads.merged(by_scores.matmul(k).mul(factor)), query.scalar_type());
+    by_query = give_heads(heads.merged(by_scores.matmul(k).mul(factor)), query);
   }
   if (wanted[1]) {
     const weft::Tensor q = heads.of_queries(wide_operand(query));
     const weft::Tensor by = by_scores.transpose(-2, -1).matmul(q).mul(factor);
-    by_key = give(heads.summed(by), key.scalar_type());
+    by_key = give_heads(heads.summed(by), key);
   }
   if (wanted[3] && mask.defined()) {
     by_mask = give(summed_to(heads.merged(by_scores), mask.sizes()), mask.scalar_type());
