@@ -16,6 +16,7 @@
 #include "weft/counters.h"
 #include "weft/dtype.h"
 #include "weft/error.h"
+#include "weft/small_vector.h"
 #include "weft/tensor.h"
 #include "weft/variable.h"
 
@@ -379,8 +380,8 @@ TEST(Jit, two_variables_in_any_order_of_values) {
       [&](In, std::span<const int64_t> v) { return Out{x.at({Slice{v[0], v[0] + v[1]}}).sum()}; });
   for (int64_t i = 0; i < 40; i++) {
     const int64_t b = i * 7 % 10, n = i * i % 7 + 2;
-    EXPECT_EQ(f({}, {begin.bind(b), size.bind(n)})[0].item<float>(),
-              float(n * b + n * (n - 1) / 2));
+    const int64_t sum = n * b + n * (n - 1) / 2;
+    EXPECT_EQ(f({}, {begin.bind(b), size.bind(n)})[0].item<float>(), float(sum));
   }
   EXPECT_EQ(f.captures(), 1U);
 }

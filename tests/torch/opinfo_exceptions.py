@@ -25,9 +25,9 @@ SPARSE = {
 # Their further arguments PyTorch wants on the CPU, whatever device the first is on.
 CPU_ARGUMENTS = {"tensor_split"}
 
-# They give indices of elements, and do not say of which among equal ones: those are compared. With the place of their
-# argument dim.
-TIES = {"sort": 0, "argsort": 0, "topk": 1, "kthvalue": 1, "mode": 0}
+# They name elements, and do not say which among equal ones: where a sample has such, these are compared. With the place
+# of their argument dim; None: they give no indices.
+TIES = {"sort": 0, "argsort": 0, "topk": 1, "kthvalue": 1, "mode": 0, "msort": None}
 
 # Wrong samples raise on the device, too, with another type or text.
 OTHER_ERRORS = {

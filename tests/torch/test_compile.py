@@ -134,3 +134,20 @@ def test_kernels_of_a_call_do_not_grow():
         torch.weft.synchronize()
         counts.append(weft.counters.kernels - before)
     assert counts[-1] == 1, counts
+
+
+@pytest.mark.parametrize("dropout", [0.0, 1.0])
+def test_attention_is_trained(dropout):
+    def attend(x, w):
+        q, k, v = (t.view(2, 5, 3, 4).transpose(1, 2) for t in (x @ w).split(12, -1))
+        y = torch.nn.functional.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
+        return y.transpose(1, 2).reshape(2, 5, 12).tanh().sum()
+
+    compiled = torch.compile(attend, backend="weft", fullgraph=True)
+    for seed in range(3):
+        given = inputs((2, 5, 12), (12, 36), seed=seed)
+        here, there = ([t.to(d).requires_grad_() for t in given] for d in ("cpu", "weft"))
+        expected, found = attend(*here), compiled(*there)
+        torch.testing.assert_close(found.detach().cpu(), expected.detach())
+        for e, f in zip(torch.autograd.grad(expected, here), torch.autograd.grad(found, there)):
+            torch.testing.assert_close(f.cpu(), e, rtol=1e-4, atol=1e-5)

@@ -205,3 +205,17 @@ def test_gradients_of_dropout_have_the_dtype_of_the_product(dtype):
     found = torch.ops.aten.native_dropout_backward(here.to("weft"), mask.to("weft"), 1.5)
     assert found.dtype == expected.dtype
     torch.testing.assert_close(found.cpu(), expected)
+
+
+@pytest.mark.parametrize("align_corners", [True, False])
+@pytest.mark.parametrize("padding", ["border", "reflection", "zeros"])
+def test_gradients_of_samples_at_the_ends_of_a_grid(padding, align_corners):
+    ends = torch.tensor([-1.0, 1.0, -1.25, 1.25, 0.0, 0.3, -0.75, 0.75])
+    grid = torch.stack(torch.meshgrid(ends, ends, indexing="ij"), -1)[None]
+    image = torch.arange(16.0).reshape(1, 1, 4, 4) ** 2
+    found = []
+    for device in ("cpu", "weft"):
+        leaves = [t.to(device).requires_grad_() for t in (image, grid)]
+        sampled = F.grid_sample(*leaves, padding_mode=padding, align_corners=align_corners)
+        found.append([t.cpu() for t in torch.autograd.grad(sampled.sum(), leaves)])
+    torch.testing.assert_close(found[1], found[0])

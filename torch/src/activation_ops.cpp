@@ -17,6 +17,7 @@
 #include <ATen/ops/softplus_meta.h>
 #include <ATen/ops/softshrink_meta.h>
 #include <ATen/ops/threshold_meta.h>
+#include <c10/util/Exception.h>
 #include <torch/library.h>
 
 #include "convert.h"
@@ -81,6 +82,8 @@ weft::Tensor elu(const Shaped& s, const at::Tensor& a, const at::Scalar& alpha,
   return compute_reals(s, f, a);
 }
 weft::Tensor gelu(const Shaped& s, const at::Tensor& a, c10::string_view kind) {
+  TORCH_CHECK(kind == "none" || kind == "tanh",
+              "approximate argument must be either none or tanh.");
   constexpr double root_half = 0x1.6a09e667f3bcdp-1, root_two_over_pi = 0x1.9884533d43651p-1;
   const auto f = [&](const Term& x) {
     const Term inner =

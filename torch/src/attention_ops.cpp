@@ -125,6 +125,7 @@ using Attended = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10:
                             c10::SymInt, at::Tensor, at::Tensor, at::Tensor>;
 
 // The second result, which the gradient is given, is the weights; the seventh is what dropout kept.
+// That and the eighth are tensors in any case: whoever saves them for the gradient counts on it.
 Attended attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                    const MaybeTensor& mask, double dropout_p, bool is_causal, bool,
                    std::optional<double> scale) {
@@ -134,7 +135,8 @@ Attended attention(const at::Tensor& query, const at::Tensor& key, const at::Ten
   const Heads heads(query, key);
   at::Tensor weights = give(weights_of(query, key, mask, is_causal, scale_of(query, scale)), type);
   weft::Tensor p = wide_operand(weights);
-  at::Tensor kept;
+  const at::Tensor nothing = empty({}, at::kLong);
+  at::Tensor kept = nothing;
   if (dropout_p > 0) {
     kept = give(kept_by_chance(p.shape(), dropout_p), at::kBool);
     p = p.mul(handle(kept).cast(p.dtype())).mul(dropout_p == 1 ? 0.0 : 1 / (1 - dropout_p));
@@ -150,7 +152,7 @@ Attended attention(const at::Tensor& query, const at::Tensor& key, const at::Ten
           query.size(2),
           key.size(2),
           std::move(kept),
-          at::Tensor(),
+          nothing,
           at::Tensor()};
 }
 
@@ -182,7 +184,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> attention_backward(
   at::Tensor by_query, by_key, by_value, by_mask;
   if (wanted[2]) {
     const weft::Tensor by = dropped(p).transpose(-2, -1).matmul(g);
-    by_value = give(heads.summed(by), value.scalar_type());
+    by_value = give_heads(heads.summed(by), value);
   }
   if (!wanted[0] && !wanted[1] && !wanted[3]) return {by_query, by_key, by_value, by_mask};
   const weft::Tensor v = heads.of_shared(wide_operand(value));
@@ -191,12 +193,12 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> attention_backward(
   const weft::Tensor by_scores = p.mul(by_p.sub(by_p.mul(p).sum(last, true)));
   if (wanted[0]) {
     const weft::Tensor k = heads.of_shared(wide_operand(key));
-    by_query = give(heads.merged(by_scores.matmul(k).mul(factor)), query.scalar_type());
+    by_query = give_heads(heads.merged(by_scores.matmul(k).mul(factor)), query);
   }
   if (wanted[1]) {
     const weft::Tensor q = heads.of_queries(wide_operand(query));
     const weft::Tensor by = by_scores.transpose(-2, -1).matmul(q).mul(factor);
-    by_key = give(heads.summed(by), key.scalar_type());
+    by_key = give_heads(heads.summed(by), key);
   }
   if (wanted[3] && mask.defined()) {
     by_mask = give(summed_to(heads.merged(by_scores), mask.sizes()), mask.scalar_type());

@@ -46,7 +46,10 @@ struct Sampler {
   weft::Tensor padded(const weft::Tensor& x, int64_t size) const {
     if (padding == GridSamplerPadding::Zeros) return x;
     const weft::Tensor y = padding == GridSamplerPadding::Reflection ? reflected(x, size) : x;
-    return y.clamp(0.0, double(size - 1));
+    const double last = double(size - 1);
+    // An end itself has no gradient.
+    const weft::Tensor inside = y.gt(0.0).bitwise_and(y.lt(last));
+    return weft::Tensor::where(inside, y, y.detach().clamp(0.0, last));
   }
 
   // Of (n, c, h, w), the element of each place (n, oh, ow), 0 outside: (n, c, oh, ow).
