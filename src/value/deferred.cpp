@@ -53,6 +53,7 @@ Ref<Value> formula_of(const Value& deferred) {
   const WritingOut writing_out;
   const StorageWatch::Pause unseen_by_captures;
   const OperationWatch::Scope unseen(nullptr);
+  const NumberWatch::Scope not_noted(nullptr);  // of sizes that were there before
   const GradMode mode(!deferred.is_untaped());
   std::array<Ref<Value>, Value::kMostSources> sources;
   const std::span<const Ref<Value>> own = deferred.sources();

@@ -121,6 +121,21 @@ at::Tensor give_heads(const weft::Tensor& x, const at::Tensor& query) {
   return laid;
 }
 
+// (batch, heads, length, size) each, of one dtype; as many heads, or a multiple, for queries.
+bool fit(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
+  const auto is_one = [&](const at::Tensor& t) {
+    return t.dim() == 4 && t.numel() != 0 && t.scalar_type() == query.scalar_type();
+  };
+  return is_one(query) && is_one(key) && is_one(value) && query.size(0) == key.size(0) &&
+         query.size(0) == value.size(0) && key.size(1) == value.size(1) &&
+         key.size(2) == value.size(2) && query.size(3) == key.size(3) &&
+         query.size(1) % key.size(1) == 0;
+}
+bool fits_as_mask(const MaybeTensor& mask, const at::Tensor& query, const at::Tensor& key) {
+  return !is_given(mask) || at::is_expandable_to(mask->sizes(), {query.size(0), query.size(1),
+                                                                 query.size(2), key.size(2)});
+}
+
 using Attended = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt,
                             c10::SymInt, at::Tensor, at::Tensor, at::Tensor>;
 
@@ -131,6 +146,10 @@ Attended attention(const at::Tensor& query, const at::Tensor& key, const at::Ten
                    std::optional<double> scale) {
   TORCH_CHECK(!is_causal || !is_given(mask), "_scaled_dot_product_attention: Explicit attn_mask ",
               "should not be set when is_causal=True");
+  TORCH_CHECK(fit(query, key, value), "queries of shape ", query.sizes(), ", keys of ", key.sizes(),
+              " and values of ", value.sizes(), " do not fit each other");
+  TORCH_CHECK(fits_as_mask(mask, query, key), "a mask of shape ", mask->sizes(), " does not fit ",
+              "queries of ", query.sizes(), " and keys of ", key.sizes());
   const c10::ScalarType type = query.scalar_type();
   const Heads heads(query, key);
   at::Tensor weights = give(weights_of(query, key, mask, is_causal, scale_of(query, scale)), type);
@@ -209,17 +228,11 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> attention_backward(
 // Which way PyTorch's attention goes: here, or by its formula of other operators.
 int64_t choice(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                const MaybeTensor& mask, double, bool, std::optional<double>, bool enable_gqa) {
-  const auto is_one = [&](const at::Tensor& t) {
-    return t.dim() == 4 && t.numel() != 0 && t.scalar_type() == query.scalar_type() &&
-           t.device() == query.device();
-  };
-  bool fits = at::globalContext().userEnabledOverrideableSDP() && is_one(query) && is_one(key) &&
-              is_one(value) && c10::isFloatingType(query.scalar_type());
-  fits = fits && query.size(0) == key.size(0) && query.size(0) == value.size(0) &&
-         key.size(1) == value.size(1) && key.size(2) == value.size(2) &&
-         query.size(3) == key.size(3);
-  fits = fits && (enable_gqa ? query.size(1) % key.size(1) == 0 : query.size(1) == key.size(1));
-  fits = fits && (!is_given(mask) || mask->device() == query.device());
+  const auto is_here = [&](const at::Tensor& t) { return t.device() == query.device(); };
+  bool fits = at::globalContext().userEnabledOverrideableSDP() && fit(query, key, value) &&
+              is_here(key) && is_here(value) && c10::isFloatingType(query.scalar_type());
+  fits = fits && (enable_gqa || query.size(1) == key.size(1));
+  fits = fits && (!is_given(mask) || is_here(*mask)) && fits_as_mask(mask, query, key);
   return int64_t(fits ? at::SDPBackend::overrideable : at::SDPBackend::math);
 }
 int64_t choice_of(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,

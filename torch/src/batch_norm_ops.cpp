@@ -208,6 +208,8 @@ Four no_update(const at::Tensor& input, const MaybeTensor& weight, const MaybeTe
 std::tuple<at::Tensor, at::Tensor> update_stats(const at::Tensor& input,
                                                 const MaybeTensor& running_mean,
                                                 const MaybeTensor& running_var, double momentum) {
+  check_channels(input, running_mean, "running_mean");
+  check_channels(input, running_var, "running_var");
   const Statistics now = statistics(input);
   update(running_mean, running_var, now, input, momentum);
   return {give(now.mean, input.scalar_type()), give(now.variance, input.scalar_type())};
@@ -218,6 +220,10 @@ Three batch_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
                           const MaybeTensor& running_var, const MaybeTensor& save_mean,
                           const MaybeTensor& save_invstd, bool train, double eps,
                           std::array<bool, 3> wanted) {
+  check_sizes("the gradient", gradient, input.sizes());
+  check_channels(input, weight, "weight");
+  check_channels(input, train ? save_mean : running_mean, "the mean");
+  check_channels(input, train ? save_invstd : running_var, "the deviation");
   Three result;
   const c10::ScalarType type = input.scalar_type();
   const c10::ScalarType parameter = is_given(weight) ? weight->scalar_type() : type;

@@ -1,4 +1,5 @@
 // Convolutions of any rank, and their gradients, which are weft's own of the same formula.
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +41,24 @@ class Convolution {
     set(padding_, padding);
     set(dilation_, dilation);
     if (transposed) set(output_padding_, output_padding);
+    for (size_t i = 0; i < count_; i++) {
+      TORCH_CHECK(stride_[i] > 0, "stride should be greater than zero, but got ", stride);
+      TORCH_CHECK(dilation_[i] > 0, "dilation should be greater than zero, but got ", dilation);
+      TORCH_CHECK(output_padding_[i] < std::max(stride_[i], dilation_[i]),
+                  "output padding must be ", "smaller than either stride or dilation, but got ",
+                  output_padding);
+    }
+  }
+
+  void check(const at::Tensor& input, const at::Tensor& weight) const {
+    TORCH_CHECK(input.scalar_type() == weight.scalar_type(), "expected scalar type ",
+                input.scalar_type(), " but found ", weight.scalar_type());
+    TORCH_CHECK(input.dim() == weight.dim(), "expected ", weight.dim(), "-dimensional input for ",
+                weight.dim(), "-dimensional weight ", weight.sizes(), ", but got ", input.sizes());
+    const int64_t per_group = is_transposed_ ? weight.size(0) : weight.size(1) * groups_;
+    TORCH_CHECK(groups_ > 0 && weight.size(0) % groups_ == 0 && input.size(1) == per_group,
+                "a weight of size ", weight.sizes(), " and ", groups_,
+                " groups do not fit an input ", "of size ", input.sizes());
   }
 
   Sizes shape_of(at::IntArrayRef input, at::IntArrayRef weight) const {
@@ -88,8 +107,10 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
                        at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
                        bool transposed, at::IntArrayRef output_padding, int64_t groups) {
   const Convolution conv(weight, stride, padding, dilation, transposed, output_padding, groups);
+  conv.check(input, weight);
   const weft::Tensor x = wide_operand(input), w = wide_operand(weight);
   const Sizes shape = conv.shape_of(input.sizes(), weight.sizes());
+  if (is_given(bias)) check_sizes("bias", *bias, {shape[1]});
   const auto plain = [conv](const weft::Tensor& a, const weft::Tensor& b) { return conv.of(a, b); };
   const auto biased = [conv](const weft::Tensor& a, const weft::Tensor& b, const weft::Tensor& c) {
     return conv.of(a, b, c);
@@ -105,6 +126,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
     at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
     at::IntArrayRef output_padding, int64_t groups, std::array<bool, 3> wanted) {
   const Convolution conv(weight, stride, padding, dilation, transposed, output_padding, groups);
+  conv.check(input, weight);
+  check_sizes("the gradient", gradient, ints(conv.shape_of(input.sizes(), weight.sizes())));
   const weft::Tensor g = wide_operand(gradient);
   const c10::MemoryFormat format = format_of(input, weight);
   at::Tensor by_input, by_weight, by_bias;

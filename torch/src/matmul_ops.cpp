@@ -67,11 +67,13 @@ weft::Tensor addmm(const Shaped&, const at::Tensor& self, const at::Tensor& a, c
   if (!x.dtype().is_float() || !is_one(beta) || !is_one(alpha)) {
     return added(self, x.matmul(y), beta, alpha);
   }
+  const int64_t sizes[] = {a.size(0), b.size(1)};
+  if (!at::is_expandable_to(self.sizes(), sizes)) static_cast<void>(self.expand(sizes));  // throws
   const auto formula = [](const weft::Tensor& m, const weft::Tensor& n, const weft::Tensor& c) {
     const weft::Tensor product = m.matmul(n);
     return product.add(c.cast(product.dtype()));
   };
-  return deferred_tensor(x.dtype(), {a.size(0), b.size(1)}, formula, x, y, operand(self));
+  return deferred_tensor(x.dtype(), Ints(sizes), formula, x, y, operand(self));
 }
 weft::Tensor baddbmm(const Shaped&, const at::Tensor& self, const at::Tensor& a,
                      const at::Tensor& b, const at::Scalar& beta, const at::Scalar& alpha) {

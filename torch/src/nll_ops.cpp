@@ -180,6 +180,11 @@ at::Tensor nll2d_backward(const at::Tensor& gradient, const at::Tensor& self,
                           const at::Tensor& target, const MaybeTensor& weight, int64_t reduction,
                           int64_t ignored, const at::Tensor& total_weight) {
   check_planes(self, target, weight);
+  TORCH_CHECK(reduction == at::Reduction::None ? gradient.sizes() == target.sizes()
+                                               : gradient.dim() <= 1 && gradient.numel() == 1,
+              "nll_loss2d_backward: unexpected shape of grad_output ", gradient.sizes());
+  TORCH_CHECK(total_weight.numel() == 1, "expected total_weight to be a single element tensor, ",
+              "got: ", total_weight.sizes());
   if (self.numel() == 0) return empty(self.sizes(), self.scalar_type());
   return give(backward(gradient, self, target, weight, reduction, ignored, total_weight)
                   .expand(ints(self.sizes())),

@@ -137,6 +137,11 @@ Three layer_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
     if (wanted[2] && is_given(bias)) std::get<2>(result) = zeros_of(*bias);
     return result;
   }
+  Sizes kept(ints(input.sizes()));
+  std::fill(kept.begin() + first, kept.end(), 1);
+  check_sizes("the gradient", gradient, input.sizes());
+  check_sizes("the mean", mean, ints(kept));
+  check_sizes("the deviation", rstd, ints(kept));
   const weft::Tensor g = wide_operand(gradient), r = wide_operand(rstd);
   const weft::Tensor xhat = normalized(wide_operand(input), wide_operand(mean), r);
   if (wanted[0]) {

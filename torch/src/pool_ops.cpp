@@ -220,7 +220,9 @@ std::tuple<at::Tensor&, at::Tensor&> max_pool3d_out(const at::Tensor& self, IntA
 at::Tensor max_pool3d_backward(const at::Tensor& gradient, const at::Tensor& self,
                                IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
                                IntArrayRef dilation, bool ceil_mode, const at::Tensor& indices) {
-  sizes_of_max_pool3d(self, kernel, stride, padding, dilation, ceil_mode);
+  const auto sizes = sizes_of_max_pool3d(self, kernel, stride, padding, dilation, ceil_mode);
+  check_sizes("the gradient", gradient, sizes);
+  check_sizes("indices", indices, sizes);
   at::Tensor result = empty(self.sizes(), self.scalar_type());
   if (result.numel() == 0) return result;
   put(result,
