@@ -224,7 +224,7 @@ std::pair<Tensor, Tensor> sorted(std::string_view what, const Tensor& x, int64_t
   Tensor places = places_in_order(row, int64_t(axis), descending);
   if (count) {
     std::vector<Index> first(axis + 1, Slice{});
-    first[axis] = Slice{.stop = *count};
+    first[axis] = Slice{.stop = count};
     places = places.at(first);
   }
   const Tensor values = row.gather(int64_t(axis), places);

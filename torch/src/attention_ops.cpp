@@ -25,6 +25,7 @@
 #include "storage.h"
 #include "tensor/deferred_tensor.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::pytorch {
 namespace {
@@ -92,7 +93,7 @@ struct Scores {
  private:
   weft::Tensor of(const weft::Tensor& query, const weft::Tensor& key) const {
     const weft::Tensor q = heads.of_queries(query), k = heads.of_shared(key);
-    const weft::Tensor scores = q.matmul(k.transpose(-2, -1)).mul(scale);
+    weft::Tensor scores = q.matmul(k.transpose(-2, -1)).mul(scale);
     if (!is_causal) return scores;
     const weft::Tensor below =
         weft::Tensor::full({query.shape()[2], key.shape()[2]}, true, {}, scores.device()).tril();

@@ -1,7 +1,6 @@
 // Normalisation of batches: every channel (axis 1) by its mean and variance. Running statistics are
 // written in place, also by operators whose schemas do not say so.
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "operators.h"
 #include "storage.h"
 #include "tensor/deferred_tensor.h"
+#include "weft/dtype.h"
 #include "weft/small_vector.h"
 #include "weft/tensor.h"
 

@@ -24,6 +24,7 @@
 #include "tensor/deferred_tensor.h"
 #include "weft/small_vector.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::pytorch {
 namespace {

@@ -1,6 +1,7 @@
 // Layer, group and root-mean-square normalisation.
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -18,7 +19,9 @@
 #include "operators.h"
 #include "storage.h"
 #include "tensor/deferred_tensor.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::pytorch {
 namespace {

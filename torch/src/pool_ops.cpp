@@ -30,6 +30,7 @@
 #include "weft/dtype.h"
 #include "weft/small_vector.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::pytorch {
 namespace {
