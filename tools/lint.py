@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the sources with the pinned clang-format, clang-tidy and mypy.
 
-    tools/lint.py [--build build/release] [--check-format | --fix-format] [--torch-one-in N] [file ...]
+    tools/lint.py [--build build/release] [--check-format | --fix-format] [file ...]
 
 With files, clang-format and clang-tidy look at those alone.
 """
@@ -18,6 +18,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDERS = ["include", "src", "python", "torch", "tools", "tests", "bench"]
+PROGRESS = 50  # files between two lines that say how far it is
 BIN = pathlib.Path(sys.executable).parent
 
 
@@ -29,22 +30,6 @@ def sources(chosen: list[pathlib.Path]) -> list[pathlib.Path]:
 
 def clang_format(files: list[pathlib.Path], *options: str) -> bool:
     return not files or subprocess.run([BIN / "clang-format", *options, *files]).returncode == 0
-
-
-def git(*arguments: str) -> str:
-    """What git prints; nothing where the sources are not a checkout."""
-    return subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, text=True).stdout
-
-
-def part_of_torch(files: list[pathlib.Path], one_in: int) -> list[pathlib.Path]:
-    """The files without most of torch/: of it stay those that the working tree or the last ten commits changed, and of
-    the others one in so many, another part for each commit."""
-    changed = {line[3:] for line in git("status", "--porcelain", "--untracked-files=all").splitlines()}
-    changed |= set(git("log", "-10", "--name-only", "--format=").splitlines())
-    part = int(git("rev-parse", "HEAD") or "0", base=16)
-    torch = [f for f in files if ROOT / "torch" in f.parents and f.suffix == ".cpp"]
-    left_out = {f for i, f in enumerate(torch) if (i + part) % one_in != 0 and str(f.relative_to(ROOT)) not in changed}
-    return [f for f in files if f not in left_out]
 
 
 def without_precompiled(command: dict[str, str]) -> dict[str, object]:
@@ -69,13 +54,17 @@ def tidy_all(files: list[pathlib.Path], commands: pathlib.Path) -> bool:
     def tidy(file: pathlib.Path) -> bool:
         result = subprocess.run([BIN / "clang-tidy", "-p", commands, "--quiet", "--warnings-as-errors=*", file],
                                 capture_output=True, text=True)
-        print(f"  {file.relative_to(ROOT)}", result.stdout.strip(), sep="\n" if result.stdout.strip() else "", flush=True)
-        if result.returncode != 0 and not result.stdout:
-            print(result.stderr, flush=True)
+        if result.returncode != 0:
+            print(f"  {file.relative_to(ROOT)}\n{result.stdout.strip() or result.stderr}", flush=True)
         return result.returncode == 0
 
+    good = True
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return all(list(pool.map(tidy, files)))
+        for done, ok in enumerate(pool.map(tidy, files), 1):
+            good &= ok
+            if done % PROGRESS == 0 or done == len(files):
+                print(f"  clang-tidy: {done} of {len(files)} files", flush=True)
+    return good
 
 
 def mypy(build: pathlib.Path) -> bool:
@@ -91,12 +80,8 @@ def main() -> int:
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
     parser.add_argument("--check-format", action="store_true", help="clang-format alone")
     parser.add_argument("--fix-format", action="store_true", help="rewrite the files with clang-format")
-    parser.add_argument("--torch-one-in", type=int, default=1, metavar="N",
-                        help="of torch/, clang-tidy looks at what changed of late and at one file in N")
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     arguments = parser.parse_args()
-    if arguments.torch_one_in < 1:
-        parser.error("--torch-one-in: at least 1")
     files = sources(arguments.files)
 
     if arguments.fix_format:
@@ -104,7 +89,7 @@ def main() -> int:
     good = clang_format(files, "--dry-run", "-Werror")
     if not arguments.check_format:
         build = arguments.build.resolve()
-        good = clang_tidy(part_of_torch(files, arguments.torch_one_in), build) and good
+        good = clang_tidy(files, build) and good
         good = mypy(build) and good
     return 0 if good else 1
 

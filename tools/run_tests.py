@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the test suites of a built tree. The last line is `N passed, N failed, N skipped`.
+"""Runs the test suites of a built tree. It ends in a line for each failure and `N passed, N failed, N skipped`.
 
     tools/run_tests.py [--preset release] [--suites gtest pytest fuzz devices torch lint asan-ubsan tsan]
 
@@ -8,7 +8,7 @@ pytest       the Python files under tests/, with the package of build/<preset>
 fuzz         each fuzz program with the seed and count of FUZZ or PYTHON_FUZZ
 devices      a slice of the Python tests and fuzz programs on each device of DEVICES that the machine has
 torch        models on device weft, and one in so many of PyTorch's operators, see TORCH_OPERATORS
-lint         clang-format, clang-tidy and mypy have nothing to say; of torch/, see LINTED_OF_TORCH
+lint         clang-format, clang-tidy and mypy have nothing to say
 asan-ubsan   weft_tests and the fuzz programs of the sanitizer's own build, at reduced counts
 tsan         likewise
 """
@@ -60,9 +60,6 @@ NEEDS_TORCH_DEVICE = {"fuzz_torch"}
 TORCH_OPERATORS = [("float32", 10, 1000), ("int64", 40, 20), ("bool", 40, 20), ("bfloat16", 40, 20), ("float16", 40, 20),
                    ("complex64", 40, 20)]
 TORCH_SEED = 1
-# One file in so many of torch/ for clang-tidy, beside those that changed of late: PyTorch's headers make each of them cost
-# 7.5 s, four times a file of src/. `make lint` looks at all.
-LINTED_OF_TORCH = 4
 
 
 class DeviceTests(NamedTuple):
@@ -105,11 +102,23 @@ FUZZED: list[str] = []  # what ran, for the summary
 
 class Count(NamedTuple):
     passed: int = 0
-    failed: int = 0
+    failed: tuple[str, ...] = ()  # what failed, and in a few words why
     skipped: int = 0
 
     def plus(self, other: "Count") -> "Count":
-        return Count(*(a + b for a, b in zip(self, other)))
+        return Count(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped)
+
+    def __str__(self) -> str:
+        return f"{self.passed} passed, {len(self.failed)} failed, {self.skipped} skipped"
+
+
+def one(ok: bool, name: str) -> Count:
+    return Count(passed=1) if ok else Count(failed=(name,))
+
+
+def in_short(name: str, why: str) -> str:
+    """A failure on one line."""
+    return f"{name}: {' '.join(why.split())[:200]}".rstrip(": ")
 
 
 def say(text: str) -> None:
@@ -159,15 +168,15 @@ def run_gtest_shard(build: pathlib.Path, sanitizer: str | None, shard: int, shar
     timer.cancel()
     ok = process.returncode == 0
     if not report.exists():
-        say(f"  {running}: weft_tests ended with exit status {process.returncode}")
-        return Count(failed=1)
+        return one(False, f"{running}: weft_tests ended with exit status {process.returncode}")
     tests = [t for suite in json.loads(report.read_text())["testsuites"] for t in suite["testsuite"]]
-    failed = sum("failures" in t for t in tests)
+    failed = [in_short(f"{t['classname']}.{t['name']}", t["failures"][0]["failure"]) for t in tests if "failures" in t]
     skipped = sum(t["result"] == "SKIPPED" for t in tests)
     suppressed = sum(t["result"] == "SUPPRESSED" for t in tests)
-    passed = len(tests) - failed - skipped - suppressed
-    # A fault outside of any test, such as a leak found at exit, is a failure of its own.
-    return Count(passed, failed + (not ok and failed == 0), skipped)
+    passed = len(tests) - len(failed) - skipped - suppressed
+    if not ok and not failed:  # a fault outside of any test, such as a leak found at exit
+        failed = [f"weft_tests: exit status {process.returncode}"]
+    return Count(passed, tuple(failed), skipped)
 
 
 def python_environment(build: pathlib.Path) -> dict[str, str]:
@@ -196,11 +205,15 @@ def pytest_of(build: pathlib.Path, arguments: list[str | pathlib.Path],
     ok = call([sys.executable, "-m", "pytest", "-q", "-rs", "--tb=short", f"--junitxml={report}", *arguments],
               {**python_environment(build), **(environment or {})}, limit=2 * TIME_LIMIT)
     if not report.exists():
-        return Count(failed=1)
-    suite = xml.etree.ElementTree.parse(report).getroot().find("testsuite")
-    assert suite is not None
-    total, skipped, *bad = (int(suite.attrib[k]) for k in ("tests", "skipped", "failures", "errors"))
-    return Count(total - skipped - sum(bad), sum(bad) + (not ok and sum(bad) == 0), skipped)
+        return one(False, "pytest: no report")
+    tests = list(xml.etree.ElementTree.parse(report).getroot().iter("testcase"))
+    skipped = sum(t.find("skipped") is not None for t in tests)
+    failed = [in_short(f"{t.get('classname')}.{t.get('name')}", bad[0].get("message", ""))
+              for t in tests if (bad := [*t.findall("failure"), *t.findall("error")])]
+    passed = len(tests) - len(failed) - skipped
+    if not ok and not failed:
+        failed = ["pytest: a fault outside of any test"]
+    return Count(passed, tuple(failed), skipped)
 
 
 def run_fuzz(build: pathlib.Path, sanitizer: str | None = None) -> Count:
@@ -212,7 +225,7 @@ def run_fuzz(build: pathlib.Path, sanitizer: str | None = None) -> Count:
         ok = call([*fixed_addresses(sanitizer), build / "bin" / source.stem, f"--seed={seed}", f"--count={cases}"],
                   SANITIZERS.get(sanitizer or ""))
         FUZZED.append(f"{source.stem} {cases}")
-        return Count(passed=int(ok), failed=int(not ok))
+        return one(ok, f"{source.stem} --seed={seed} --count={cases}")
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         count = functools.reduce(Count.plus, pool.map(run, sorted((ROOT / "tests/fuzz").glob("fuzz_*.cpp"))))
@@ -234,7 +247,7 @@ def run_python_fuzz(build: pathlib.Path, programs: list[tuple[str, int, int, dic
         say(f"  {title} cases")
         ok = call([sys.executable, ROOT / f"tests/fuzz/{name}.py", f"--seed={seed}", f"--count={cases}",
                    f"--processes={os.cpu_count() or 1}"], {**python_environment(build), **environment})
-        count = count.plus(Count(passed=int(ok), failed=int(not ok)))
+        count = count.plus(one(ok, f"{title} --seed={seed}"))
         FUZZED.append(title)
     return count
 
@@ -263,8 +276,8 @@ def run_devices(build: pathlib.Path) -> Count:
             say(f"  {file}.py, one test in {share}")
             count = count.plus(pytest_of(build, [f"--one-in={share}", ROOT / f"tests/python/{file}.py"], environment))
         ok = call([build / "bin/fuzz_kernels", "--seed=1", f"--count={tests.kernels}"], environment)
-        count = count.plus(Count(passed=int(ok), failed=int(not ok)))
         FUZZED.append(f"fuzz_kernels {tests.kernels} WEFT_DEVICE={device}")
+        count = count.plus(one(ok, f"{FUZZED[-1]} --seed=1"))
         count = count.plus(run_python_fuzz(build, [("fuzz_programs", 4, tests.programs, environment),
                                                    ("fuzz_jit", 4, tests.jits, environment)]))
         say(f"  {device}: {time.monotonic() - start:.1f} s")
@@ -297,8 +310,12 @@ def run_torch(build: pathlib.Path) -> Count:
         environment = {**os.environ, **python_environment(build), "WEFT_DEVICE": "CPU"}
         done = subprocess.run(command, env=environment, cwd=ROOT, text=True, stdout=subprocess.PIPE)
         say(done.stdout.rstrip())
-        numbers = re.search(r"(\d+) passed, (\d+) failed, (\d+) skipped\s*$", done.stdout)
-        count = count.plus(Count(*map(int, numbers.groups())) if numbers else Count(failed=1))
+        numbers = re.search(r"(\d+) passed, \d+ failed, (\d+) skipped\s*$", done.stdout)
+        failed = tuple(f"{dtype} {line.strip()}" for line in re.findall(r"^  FAILED (.*)$", done.stdout, re.MULTILINE))
+        if numbers and (done.returncode == 0) == (not failed):
+            count = count.plus(Count(int(numbers[1]), failed, int(numbers[2])))
+        else:
+            count = count.plus(one(False, f"opinfo.py --dtype={dtype}: exit status {done.returncode}"))
     return count
 
 
@@ -306,9 +323,8 @@ def run_lint(build: pathlib.Path) -> Count:
     if any(importlib.util.find_spec(m) is None for m in ("clang_format", "clang_tidy", "mypy")):
         say("  the pinned clang-format, clang-tidy and mypy are not installed")
         return Count(skipped=1)
-    ok = call([sys.executable, ROOT / "tools/lint.py", "--build", build, f"--torch-one-in={LINTED_OF_TORCH}"],
-              limit=2 * TIME_LIMIT)
-    return Count(passed=int(ok), failed=int(not ok))
+    ok = call([sys.executable, ROOT / "tools/lint.py", "--build", build], limit=2 * TIME_LIMIT)
+    return one(ok, "lint")
 
 
 def run_sanitizer(name: str) -> Count:
@@ -340,11 +356,13 @@ def main() -> int:
             count = run_sanitizer(name)
         else:
             count = SUITES[name](ROOT / "build" / arguments.preset)
-        say(f"== {name}: {count.passed} passed of {sum(count)} in {time.monotonic() - start:.1f} s")
+        say(f"== {name}: {count} in {time.monotonic() - start:.1f} s")
         total = total.plus(count)
     if FUZZED:
         say(f"fuzzed: {', '.join(FUZZED)}")
-    say(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped")
+    for failure in total.failed:
+        say(f"FAILED {failure}")
+    say(str(total))
     return 1 if total.failed or not total.passed else 0
 
 

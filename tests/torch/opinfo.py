@@ -84,7 +84,7 @@ def say_results(given: argparse.Namespace, results: list[dict[str, Any]], second
     for r in results:
         if r["verdict"] not in (PASSED, SKIPPED):
             why = "crashed, or did not come back" if r["verdict"] == CRASHED else r["errors"][0]
-            print(f"  {r['op']}: {why if given.v else str(why)[:160]}")
+            print(f"  FAILED {r['op']}: {why if given.v else str(why)[:160]}")
     native = sum(r["verdict"] == PASSED and not r["fallback"] for r in results)
     samples = sum(r.get("samples", 0) for r in results)
     print(f"  {given.dtype}: {len(results)} operators, {samples} samples, {native} operators without a fallback, "
