@@ -1,10 +1,8 @@
 // What a Closure knows about its Values: places, also when others have looked at them before, and
 // when there are too many for memory that stays.
 #include <cstddef>
-#include <cstdint>
 #include <mutex>
 #include <span>
-#include <vector>
 
 #include <gtest/gtest.h>
 
