@@ -101,8 +101,13 @@ def measure_kernels(model):
 def measure_recording(_):
     import torch
     import weft.torch  # noqa: F401
+    f = torch.nn.functional
     operators = {"x + x": lambda x: x + x, "x * 2.0": lambda x: x * 2.0, "x.add_(x)": lambda x: x.add_(x),
-                 "x.exp()": lambda x: x.exp(), "x.sum()": lambda x: x.sum(), "x.view(10, 10)": lambda x: x.view(10, 10)}
+                 "x.exp()": lambda x: x.exp(), "x.sum()": lambda x: x.sum(), "x.view(10, 10)": lambda x: x.view(10, 10),
+                 "gelu(x)": f.gelu, "softmax(x, 0)": lambda x: torch.softmax(x, 0), "x.cumsum(0)": lambda x: x.cumsum(0),
+                 "x.argmax()": lambda x: x.argmax(), "x.sort()": lambda x: x.sort(), "x.topk(5)": lambda x: x.topk(5),
+                 "x.normal_()": lambda x: x.normal_(), "rand_like(x)": torch.rand_like, "randn_like(x)": torch.randn_like,
+                 "layer_norm(x)": lambda x: f.layer_norm(x, (100,))}
     result = {}
     for name, operator in operators.items():
         result[name] = {}

@@ -210,6 +210,7 @@ class Maker {
   // The groups of these; or none, and what is to be called before.
   std::vector<Ref<Value>> close_groups(std::span<Value* const> roots) {
     std::vector<Ref<Value>> called;
+    Closure::write_out_beneath(roots);
     const std::lock_guard lock(graph_mutex());
     for (Value* root : roots) add_root(*root);
     for (Group& group : groups_) {

@@ -215,7 +215,12 @@ class Job {
  public:
   // The roots and all beneath them, seen at one moment.
   explicit Job(std::span<Storage* const> storages) {
-    const std::lock_guard lock(graph_mutex());
+    std::unique_lock lock(graph_mutex());
+    for (auto waiting = waiting_in(storages); !waiting.empty(); waiting = waiting_in(storages)) {
+      lock.unlock();
+      Closure::write_out(waiting);
+      lock.lock();
+    }
     std::vector<Value*> roots;
     for (Storage* storage : storages) {
       Ref<Value> version = storage->version_locked();
@@ -284,6 +289,12 @@ class Job {
 
  private:
   static bool uses_schedule() { return schedules_are_used(); }
+
+  static std::vector<Ref<Value>> waiting_in(std::span<Storage* const> storages) {
+    std::vector<Value*> versions;
+    for (Storage* storage : storages) versions.push_back(storage->version_locked().get());
+    return Closure::waiting_beneath(versions);
+  }
 
   // What was computed with an index out of range has failed. The text of the first that was asked
   // for; null: none has.

@@ -1,5 +1,7 @@
 // Activations: elementwise ones, and those along an axis.
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -7,6 +9,7 @@
 
 #include "ir/dtype.h"
 #include "ir/op.h"
+#include "tensor/deferred_tensor.h"
 #include "tensor/operand.h"
 #include "tensor/term.h"
 #include "weft/tensor.h"
@@ -105,8 +108,8 @@ namespace {
 struct Exponentials {
   Tensor shifted, powers, sum;
 };
-Exponentials exponentials(std::string_view what, const Tensor& x, int64_t axis) {
-  const Axes axes = std::vector<int64_t>{int64_t(axis_of(what, axis, x.shape().size()))};
+Exponentials exponentials(const Tensor& x, int64_t axis) {
+  const Axes axes = std::vector<int64_t>{axis};
   const Tensor shifted = x.numel() == 0 ? x : x.sub(x.max(axes, true).detach());
   const Tensor powers = shifted.exp();
   return {shifted, powers, powers.sum(axes, true)};
@@ -115,13 +118,15 @@ Exponentials exponentials(std::string_view what, const Tensor& x, int64_t axis) 
 // In `dtype` where one is given; computed in float32 at least, and on a scalar as on one element.
 template <class Function>
 Tensor along(std::string_view what, const Tensor& given, int64_t axis, std::optional<DType> dtype,
-             Function&& function) {
+             const Function& function) {
   const DType result = dtype.value_or(real_dtype(given.dtype()));
   const Tensor x = given.cast(computing_dtype(result));
-  const bool is_scalar = x.ndim() == 0;
-  if (is_scalar) axis_of(what, axis, 1);
-  const Exponentials e = exponentials(what, is_scalar ? x.reshape({1}) : x, axis);
-  return function(e).cast(result).reshape(given.shape());
+  const auto at = int64_t(axis_of(what, axis, std::max<size_t>(x.view().rank(), 1)));
+  const auto formula = [at, function](const Tensor& t) {
+    const Exponentials e = exponentials(t.ndim() == 0 ? t.reshape({1}) : t, at);
+    return function(e).reshape(t.shape());
+  };
+  return deferred_tensor(x.dtype(), x.shape(), formula, x).cast(result);
 }
 
 }  // namespace

@@ -57,6 +57,10 @@ class Chooser {
     }
     Tensor target = x_.viewed(std::move(view));
     if (is_front) target = target.permute(order);
+    if (indices_.size() == 1 && indices_[0]) {
+      Ref<Value> only = index_of("index", *indices_[0], named_[0], sizes[0]);
+      return {std::move(target), int64_t(first), int64_t(first) + 1, std::move(only)};
+    }
     std::vector<Places> places;
     Sizes shape;
     for (size_t k = 0; k < indices_.size(); k++) {

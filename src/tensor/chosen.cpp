@@ -1,6 +1,8 @@
 // Integers to places, places to one index, and reads and writes by it.
 #include "tensor/chosen.h"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -24,6 +26,7 @@
 #include "runtime/device.h"
 #include "tensor/index_bounds.h"
 #include "tensor/operand.h"
+#include "value/deferred.h"
 #include "value/movement.h"
 #include "value/number_watch.h"
 #include "value/storage.h"
@@ -48,7 +51,8 @@ Ref<Value> both(Op op, const Ref<Value>& a, const Ref<Value>& b) {
 }
 
 bool is_at_hand(const Tensor& x) {
-  return storage_watch() == nullptr && device_of(x).has_host_memory() && x.is_realized();
+  return !is_writing_out() && storage_watch() == nullptr && device_of(x).has_host_memory() &&
+         x.is_realized();
 }
 
 // The integers, all of which are in range.
@@ -101,10 +105,21 @@ Ref<Value> guarded(Ref<Value> index, const Ref<Value>& given, const Ref<Value>& 
                      std::move(check));
 }
 
-}  // namespace
+// One axis that integers name. They may be known to be in range.
+struct NamedAxis {
+  int64_t axis, size;
+  Negative negative;
+  bool is_checked;
 
-Places places_of(std::string_view what, const Tensor& index, int64_t axis, int64_t size,
-                 Negative negative) {
+  DType dtype_of_places(DType from) const {
+    const bool is_wide = from.bits() == 64 || from == dtypes::uint32 || size > kMostInt32;
+    return is_wide ? dtypes::int64 : dtypes::int32;
+  }
+};
+
+// Throws where the integers are none, or are at hand and one is out of range.
+NamedAxis checked_axis(std::string_view what, const Tensor& index, int64_t axis, int64_t size,
+                       Negative negative) {
   const DType from = index.dtype();
   if (!from.is_int()) {
     throw DTypeError(fmt::format("[{}] an index has dtype {}; allowed are integers and bool", what,
@@ -116,7 +131,12 @@ Places places_of(std::string_view what, const Tensor& index, int64_t axis, int64
   }
   const bool is_checked = is_at_hand(index);
   if (is_checked) checked_values(what, index, axis, size, negative);
-  const Ref<Value> given = read(index);
+  return {axis, size, negative, is_checked};
+}
+
+Places places_on(const NamedAxis& named, const Ref<Value>& given) {
+  const auto& [axis, size, negative, is_checked] = named;
+  const DType from = given->dtype(), type = named.dtype_of_places(from);
   const bool counts_back = negative == Negative::kFromEnd && from.is_signed();
   const auto is_within = [&](Interval all) {
     const int64_t least = counts_back ? -size : 0;
@@ -127,21 +147,80 @@ Places places_of(std::string_view what, const Tensor& index, int64_t axis, int64
     }
     return is_it;
   };
-  const bool is_sure = is_checked || index.numel() == 0 || is_within(bounds_of(from)) ||
+  const bool is_sure = is_checked || given->numel() == 0 || is_within(bounds_of(from)) ||
                        is_within(element_bounds(*given));
-  const bool is_wide = from.bits() == 64 || from == dtypes::uint32 || size > kMostInt32;
-  const DType type = is_wide ? dtypes::int64 : dtypes::int32;
-  Device& device = device_of(index);
+  Device& device = given->device();
+  const Sizes shape(given->shape());
   Ref<Value> i = cast_value(given, type);
   const Ref<Value> zero = number(device, type, 0), end = number(device, type, size);
   if (counts_back) {
-    i = apply(Op::WHERE, type, index.shape(), both(Op::CMPLT, i, zero), both(Op::ADD, i, end), i);
+    i = apply(Op::WHERE, type, shape, both(Op::CMPLT, i, zero), both(Op::ADD, i, end), i);
   }
   if (is_sure) return {std::move(i)};
   const Ref<Value> is_below = both(Op::CMPLT, i, zero);
-  const Ref<Value> valid = both(Op::AND, apply(Op::NOT, dtypes::bool_, index.shape(), is_below),
-                                both(Op::CMPLT, i, end));
+  const Ref<Value> valid =
+      both(Op::AND, apply(Op::NOT, dtypes::bool_, shape, is_below), both(Op::CMPLT, i, end));
   return {guarded(std::move(i), given, valid, axis, size), valid};
+}
+
+// About how many Values an index is made of.
+constexpr int64_t kValuesOfIndex = 24;
+
+}  // namespace
+
+Places places_of(std::string_view what, const Tensor& index, int64_t axis, int64_t size,
+                 Negative negative) {
+  return places_on(checked_axis(what, index, axis, size, negative), read(index));
+}
+
+Ref<Value> index_of(std::string_view what, const Tensor& index, int64_t axis, int64_t size,
+                    Negative negative) {
+  const NamedAxis named = checked_axis(what, index, axis, size, negative);
+  const DType type = named.dtype_of_places(index.dtype());
+  if (named.is_checked && negative == Negative::kOutOfRange) return cast_value(read(index), type);
+  const auto written_out = [named](Ints, const Ref<Value>& given) {
+    return places_on(named, given).index;
+  };
+  return deferred({type, device_of(index), index.shape(), kValuesOfIndex}, written_out,
+                  read(index));
+}
+
+Ref<Value> index_along(std::string_view what, const Tensor& index, size_t axis, Ints sizes,
+                       Negative negative) {
+  constexpr size_t most_axes = 6;
+  const size_t rank = sizes.size();
+  if (rank == 1) return index_of(what, index, 0, sizes[0], negative);
+  struct Along {
+    NamedAxis named;
+    size_t rank;
+    std::array<int64_t, most_axes> sizes{};
+  };
+  const NamedAxis named = checked_axis(what, index, int64_t(axis), sizes[axis], negative);
+  const auto merged = [](const NamedAxis& on, Ints all, Ints shape, const Ref<Value>& given) {
+    std::vector<Places> places;
+    places.reserve(all.size());
+    for (size_t i = 0; i < all.size(); i++) {
+      places.push_back(int64_t(i) == on.axis
+                           ? places_on(on, given)
+                           : counted_places(given->device(), shape[i], i, all.size()));
+    }
+    return merged_places(places, all, shape);
+  };
+  if (rank > most_axes) return merged(named, sizes, index.shape(), read(index));
+  Along along{.named = named, .rank = rank};
+  std::copy(sizes.begin(), sizes.end(), along.sizes.begin());
+  bool is_wide = named.dtype_of_places(index.dtype()) == dtypes::int64;
+  int64_t count = 1;
+  for (size_t i = 0; i < rank; i++) {
+    is_wide |= i != axis && index.shape()[i] > kMostInt32;
+    count *= sizes[i];
+  }
+  const DType type = is_wide || count > kMostInt32 ? dtypes::int64 : dtypes::int32;
+  const auto written_out = [along, merged](Ints shape, const Ref<Value>& given) {
+    return merged(along.named, std::span(along.sizes).first(along.rank), shape, given);
+  };
+  return deferred({type, device_of(index), index.shape(), kValuesOfIndex}, written_out,
+                  read(index));
 }
 
 std::optional<std::vector<int64_t>> places_at_hand(std::string_view what, const Tensor& index,

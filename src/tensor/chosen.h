@@ -29,6 +29,13 @@ enum class Negative : uint8_t { kFromEnd, kOutOfRange };
 // what is computed from an index out of range fails.
 Places places_of(std::string_view what, const Tensor& index, int64_t axis, int64_t size,
                  Negative negative = Negative::kFromEnd);
+// The same, as an index of this axis alone: one step until it is computed.
+Ref<Value> index_of(std::string_view what, const Tensor& index, int64_t axis, int64_t size,
+                    Negative negative = Negative::kFromEnd);
+// The integers as places on one axis, and on the others where they stand themselves: an index of
+// all axes of these sizes, merged; one step until it is computed. They have as many axes.
+Ref<Value> index_along(std::string_view what, const Tensor& index, size_t axis, Ints sizes,
+                       Negative negative = Negative::kFromEnd);
 // The same places as numbers, where they are in memory that can be looked at. None where not.
 std::optional<std::vector<int64_t>> places_at_hand(std::string_view what, const Tensor& index,
                                                    int64_t axis, int64_t size);

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "ir/op.h"
+#include "tensor/deferred_term.h"
 #include "tensor/term.h"
 #include "weft/tensor.h"
 
@@ -169,18 +170,18 @@ Tensor Tensor::log10() const {
 Tensor Tensor::expm1() const { return of_real(*this, weft::expm1); }
 Tensor Tensor::log1p() const { return of_real(*this, weft::log1p); }
 Tensor Tensor::tan() const { return of_real(*this, tan_of); }
-Tensor Tensor::asin() const { return of_real(*this, asin_of); }
-Tensor Tensor::acos() const { return of_real(*this, acos_of); }
-Tensor Tensor::atan() const { return of_real(*this, atan_of); }
-Tensor Tensor::atan2(Operand x) const { return of_reals("atan2", *this, x, atan2_of); }
-Tensor Tensor::sinh() const { return of_real(*this, sinh_of); }
-Tensor Tensor::cosh() const { return of_real(*this, cosh_of); }
+Tensor Tensor::asin() const { return of_real(*this, deferred<asin_of>); }
+Tensor Tensor::acos() const { return of_real(*this, deferred<acos_of>); }
+Tensor Tensor::atan() const { return of_real(*this, deferred<atan_of>); }
+Tensor Tensor::atan2(Operand x) const { return of_reals("atan2", *this, x, deferred<atan2_of>); }
+Tensor Tensor::sinh() const { return of_real(*this, deferred<sinh_of>); }
+Tensor Tensor::cosh() const { return of_real(*this, deferred<cosh_of>); }
 Tensor Tensor::tanh() const {
   return of_real(*this, [](const Term& x) { return weft::tanh(x); });
 }
-Tensor Tensor::asinh() const { return of_real(*this, asinh_of); }
-Tensor Tensor::acosh() const { return of_real(*this, acosh_of); }
-Tensor Tensor::atanh() const { return of_real(*this, atanh_of); }
+Tensor Tensor::asinh() const { return of_real(*this, deferred<asinh_of>); }
+Tensor Tensor::acosh() const { return of_real(*this, deferred<acosh_of>); }
+Tensor Tensor::atanh() const { return of_real(*this, deferred<atanh_of>); }
 Tensor Tensor::erf() const {
   return of_real(*this, [](const Term& x) { return weft::erf(x); });
 }

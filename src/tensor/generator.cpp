@@ -27,6 +27,7 @@
 #include "runtime/buffer.h"
 #include "runtime/device.h"
 #include "tensor/operand.h"
+#include "tensor/random_bits.h"
 #include "value/storage.h"
 #include "value/storage_watch.h"
 #include "value/value.h"
@@ -65,11 +66,7 @@ class Generator {
   }
 
   Tensor draw(Ints shape, int64_t count) {
-    const int64_t sizes[] = {count};
-    const Tensor key = tensor_.at({0}), counter = tensor_.at({1});
-    Tensor place =
-        tensor_of(Value::make(Op::IOTA, dtypes::uint64, device_, std::span<const int64_t>(sizes)));
-    Tensor blocks = place.add(counter).binary(Op::THREEFRY, key).reshape(shape);
+    Tensor blocks = blocks_of(tensor_, shape);
     if (is_captured()) {
       tensor_.at({1}).update(Op::ADD, count);
     } else {

@@ -1,11 +1,13 @@
 // Gradients of tensors: back over the tape, step by step.
 #include "weft/gradient.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <utility>
@@ -15,9 +17,12 @@
 
 #include "base/error.h"
 #include "base/ref.h"
+#include "engine/realize.h"
 #include "ir/op.h"
 #include "tensor/gradient_rules.h"
 #include "tensor/operand.h"
+#include "value/closure.h"
+#include "value/deferred.h"
 #include "value/linked_step.h"
 #include "value/movement.h"
 #include "value/operation_watch.h"
@@ -131,12 +136,22 @@ class WalkBack {
   bool leads_to_targets() const { return leads_; }
 
  private:
+  // What no gradient passes by itself may be deferred: the way to a target that was asked for is
+  // written out. Beneath a formula that is being written out all is.
+  void write_out_beneath(std::span<Value* const> roots) const {
+    const auto is_tracked = [](const Value* v) { return v->is_tracked(); };
+    if (std::ranges::all_of(targets_.values, is_tracked) || is_writing_out()) return;
+    const std::lock_guard lock(realize_mutex());
+    Closure::write_out_beneath(roots);
+  }
+
   struct Pending {
     Ref<LinkedStep> step;
     std::vector<Ref<Value>> by_results;
   };
 
   void walk(std::span<Value* const> roots, std::span<Ref<Value>> by_roots) {
+    write_out_beneath(roots);
     const Tape tape(roots, targets_);
     leads_ |= !tape.steps().empty();
     std::vector<Ref<Value>> by = walk_back(tape, by_roots);

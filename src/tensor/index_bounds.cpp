@@ -16,6 +16,7 @@
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "value/deferred.h"
 #include "value/storage.h"
 #include "value/value.h"
 
@@ -31,7 +32,7 @@ bool is_extreme(const Value& v) {
 
 // Sources that decide about an element.
 size_t deciding_sources(const Value& v) {
-  if (v.is_filled() || v.is_staged() || v.dtype().is_float()) return 0;
+  if (v.is_filled() || v.is_staged() || v.dtype().is_float() || is_waiting(v)) return 0;
   if (is_elementwise(v.op())) return v.sources().size();
   const bool is_copy = is_movement(v.op()) || v.is(Op::DETACH) || v.is(Op::CONTIGUOUS) ||
                        v.is(Op::CONTIGUOUS_BACKWARD) || v.is(Op::INDEX) || is_extreme(v);
@@ -86,8 +87,10 @@ class Elements {
 }  // namespace
 
 Interval element_bounds(const Value& value) {
-  Elements elements;
   const std::lock_guard lock(graph_mutex());
+  const bool is_known = value.is(Op::CONST) || value.is(Op::IOTA) || deciding_sources(value) > 0;
+  if (!is_known) return bounds_of(value.dtype());
+  Elements elements;
   return bounds(elements.of(value));
 }
 

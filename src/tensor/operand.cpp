@@ -21,6 +21,7 @@
 #include "runtime/debug.h"
 #include "runtime/device.h"
 #include "tensor/promote.h"
+#include "value/deferred.h"
 #include "value/movement.h"
 #include "value/number_watch.h"
 #include "value/operation_watch.h"
@@ -50,7 +51,8 @@ void keep_bound(Storage& storage) {
   const Config& limits = config();
   const bool is_within =
       pending_values() <= limits.most_pending_values && pinned_bytes() <= limits.most_pinned_bytes;
-  if (is_within || storage_watch() != nullptr) return;  // a capture is one graph
+  // A capture is one graph, and so is a formula that a realise writes out.
+  if (is_within || storage_watch() != nullptr || is_writing_out()) return;
   if (shows(2)) {
     show(fmt::format("flush   {} pending values, which hold {} bytes: realised at once",
                      pending_values(), pinned_bytes()));

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
+#include "tensor/deferred_term.h"
 #include "tensor/operand.h"
 #include "tensor/term.h"
 #include "tensor/widest_float.h"
@@ -115,7 +116,7 @@ Term real_power(const Term& x, const Term& y) {
 // Rounded once where the dtype is narrower than what it is computed in.
 Term power_of(const Term& x, const Term& y) {
   const DType wide = widest_float(x.value()->device());
-  return cast(real_power(cast(x, wide), cast(y, wide)), x.dtype());
+  return cast(deferred<real_power>(cast(x, wide), cast(y, wide)), x.dtype());
 }
 
 // Of integers of one dtype, bit by bit of the exponent. To a negative power 1 / x rounds to 0 but
@@ -173,14 +174,14 @@ Tensor Tensor::pow(Operand y) const {
   if (y.tensor() == nullptr) return power_of_number(*this, y.number());
   const Met met = meet("pow", *this, y);
   if (met.dtype.is_bool()) return cast(dtypes::int32).pow(y);
-  if (!met.dtype.is_float()) return tensor_of(integer_power(met.x, met.y), met.dtype);
+  if (!met.dtype.is_float()) return tensor_of(deferred<integer_power>(met.x, met.y), met.dtype);
   return of_reals("pow", *this, y, power_of);
 }
 
 Tensor Tensor::reverse_pow(Number x) const {
   const Met met = meet("pow", *this, x);
   if (met.dtype.is_bool()) return cast(dtypes::int32).reverse_pow(x);
-  if (!met.dtype.is_float()) return tensor_of(integer_power(met.y, met.x), met.dtype);
+  if (!met.dtype.is_float()) return tensor_of(deferred<integer_power>(met.y, met.x), met.dtype);
   if (double_of(x) == 2) return exp2();
   return of_reals("pow", *this, x, [](const Term& y, const Term& b) { return power_of(b, y); });
 }

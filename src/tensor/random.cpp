@@ -4,20 +4,27 @@
 #include <cstdint>
 #include <numbers>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/ref.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
 #include "runtime/device.h"
+#include "tensor/deferred_tensor.h"
 #include "tensor/generator.h"
+#include "tensor/operand.h"
 #include "tensor/positions.h"
 #include "tensor/promote.h"
 #include "tensor/random_bits.h"
+#include "value/deferred.h"
 #include "value/training.h"
+#include "value/value.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -66,8 +73,25 @@ Tensor scaled(const Tensor& blocks, uint64_t count) {
 
 }  // namespace
 
+Tensor blocks_of(const Tensor& state, Ints shape) {
+  constexpr int64_t values = 16;
+  const auto written_out = [](Ints blocks, Ref<Value> drawn_from) {
+    const Tensor numbers = tensor_of(std::move(drawn_from));
+    const int64_t count[] = {checked_numel("random", blocks)};
+    const Tensor place = tensor_of(
+        Value::make(Op::IOTA, dtypes::uint64, device_of(numbers), std::span<const int64_t>(count)));
+    const Tensor key = numbers.at({0}), counter = numbers.at({1});
+    return read(place.add(counter).binary(Op::THREEFRY, key).reshape(blocks));
+  };
+  return tensor_of(
+      deferred({dtypes::uint64, device_of(state), shape, values}, written_out, read(state)));
+}
+
 Tensor units_of(const Tensor& blocks, DType dtype) {
-  return fractions(blocks, significand_bits(dtype), dtype);
+  const auto formula = [dtype](const Tensor& drawn) {
+    return fractions(drawn, significand_bits(dtype), dtype);
+  };
+  return deferred_tensor(dtype, blocks.shape(), formula, blocks);
 }
 
 Sizes normal_blocks(Ints shape, DType dtype) {
@@ -76,7 +100,9 @@ Sizes normal_blocks(Ints shape, DType dtype) {
   return blocks;
 }
 
-Tensor normals_of(const Tensor& blocks, DType dtype) {
+namespace {
+
+Tensor written_out_normals(const Tensor& blocks, DType dtype) {
   if (dtype == dtypes::float64) {
     const Tensor u = fractions(blocks.at({0}), 53, dtype).add(0x1p-53);
     return box_muller(u, fractions(blocks.at({1}), 53, dtype));
@@ -86,9 +112,20 @@ Tensor normals_of(const Tensor& blocks, DType dtype) {
   return box_muller(u.add(1.0).mul(0x1p-32), v).cast(dtype);
 }
 
+}  // namespace
+
+Tensor normals_of(const Tensor& blocks, DType dtype) {
+  const Ints shape = dtype == dtypes::float64 ? blocks.shape().subspan(1) : blocks.shape();
+  const auto formula = [dtype](const Tensor& drawn) { return written_out_normals(drawn, dtype); };
+  return deferred_tensor(dtype, shape, formula, blocks);
+}
+
 Tensor integers_of(const Tensor& blocks, int64_t low, uint64_t count) {
-  const Tensor steps = count == 0 ? blocks : scaled(blocks, count);
-  return steps.cast(dtypes::int64).add(low);
+  const auto formula = [low, count](const Tensor& drawn) {
+    const Tensor steps = count == 0 ? drawn : scaled(drawn, count);
+    return steps.cast(dtypes::int64).add(low);
+  };
+  return deferred_tensor(dtypes::int64, blocks.shape(), formula, blocks);
 }
 
 namespace {

@@ -9,6 +9,10 @@
 
 namespace weft {
 
+// Blocks in this shape, of a state: uint64 of shape (2), the key and the counter. Block i is
+// THREEFRY(counter + i, key).
+Tensor blocks_of(const Tensor& state, Ints shape);
+
 // From 0 to below 1, in a float dtype: as many digits as it has.
 Tensor units_of(const Tensor& blocks, DType dtype);
 

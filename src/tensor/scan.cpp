@@ -1,6 +1,7 @@
 // Cumulative reductions: in blocks along the axis, each reduced by a triangle, and the totals of
 // blocks in the same way. For n elements and blocks of b that is n b operations and two kernels for
 // each factor b of n.
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include "ir/bounds.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
+#include "tensor/deferred_tensor.h"
 #include "tensor/operand.h"
 #include "tensor/places.h"
 #include "tensor/promote.h"
@@ -106,10 +108,13 @@ Tensor scan_last(const Tensor& x, const Kind& kind) {
 
 template <class Kind>
 Tensor scan(std::string_view what, const Tensor& given, int64_t axis, const Kind& kind) {
-  const Tensor x = given.ndim() == 0 ? given.reshape({1}) : given;
-  const auto along = int64_t(axis_of(what, axis, x.shape().size()));
-  if (x.numel() == 0) return given.clone();
-  return scan_last(x.transpose(along, -1), kind).transpose(along, -1).reshape(given.shape());
+  const auto along = int64_t(axis_of(what, axis, std::max<size_t>(given.view().rank(), 1)));
+  if (given.numel() == 0) return given.clone();
+  const auto formula = [along, kind](const Tensor& t) {
+    const Tensor x = t.ndim() == 0 ? t.reshape({1}) : t;
+    return scan_last(x.transpose(along, -1), kind).transpose(along, -1).reshape(t.shape());
+  };
+  return deferred_tensor(given.dtype(), given.shape(), formula, given);
 }
 
 Tensor accumulate(std::string_view what, Op op, const Tensor& x, int64_t axis) {

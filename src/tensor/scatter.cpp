@@ -76,14 +76,7 @@ Chosen chosen_along(std::string_view what, const Tensor& target, size_t axis, co
   const size_t rank = target.view().rank();
   check_same_device(what, target, index);
   check_fits(what, index.shape(), target.shape(), "the tensor", axis);
-  std::vector<Places> places;
-  places.reserve(rank);
-  for (size_t i = 0; i < rank; i++) {
-    places.push_back(i == axis ? places_of(what, index, int64_t(i), target.shape()[i], negative)
-                               : counted_places(device_of(target), index.shape()[i], i, rank));
-  }
-  Ref<Value> merged = merged_places(places, target.shape(), index.shape());
-  return {target, 0, int64_t(rank), std::move(merged)};
+  return {target, 0, int64_t(rank), index_along(what, index, axis, target.shape(), negative)};
 }
 
 Tensor Tensor::gather(int64_t dim, const Tensor& index) const {
@@ -169,15 +162,13 @@ Tensor Tensor::index_select(int64_t dim, const Tensor& index) const {
   const size_t axis = axis_of("index_select", dim, x.view().rank());
   check_same_device("index_select", x, index);
   const int64_t at = int64_t(axis);
-  Places places = places_of("index_select", index, at, x.shape()[axis]);
-  return Chosen{x, at, at + 1, std::move(places.index)}.read();
+  return Chosen{x, at, at + 1, index_of("index_select", index, at, x.shape()[axis])}.read();
 }
 
 Tensor Tensor::take(const Tensor& index) const {
   check_same_device("take", *this, index);
   const Tensor x = with_axis(*this);
-  Places places = places_of("take", index, 0, x.numel());
-  return Chosen{x, 0, x.ndim(), std::move(places.index)}.read();
+  return Chosen{x, 0, x.ndim(), index_of("take", index, 0, x.numel())}.read();
 }
 
 Tensor Tensor::index_add(int64_t dim, const Tensor& index, const Tensor& source,
@@ -195,7 +186,7 @@ Tensor Tensor::index_add(int64_t dim, const Tensor& index, const Tensor& source,
                                  text_of_shape(index.shape())));
   }
   const int64_t at = int64_t(axis);
-  const Chosen places{x, at, at + 1, places_of(what, i, at, x.shape()[axis]).index};
+  const Chosen places{x, at, at + 1, index_of(what, i, at, x.shape()[axis])};
   if (Sizes(with_axis(source).shape()) != places.shape()) {
     throw ShapeError(fmt::format("[index_add] source has shape {}; it must have {}",
                                  text_of_shape(source.shape()), text_of_shape(places.shape())));

@@ -16,6 +16,7 @@
 #include "ir/op.h"
 #include "tensor/operand.h"
 #include "tensor/places.h"
+#include "value/deferred.h"
 #include "value/number_watch.h"
 #include "value/value.h"
 #include "weft/tensor.h"
@@ -174,17 +175,40 @@ Tensor places_by_network(const Tensor& key) {
 // A scalar is a row of one element.
 Tensor row_of(const Tensor& x) { return x.ndim() == 0 ? x.reshape({1}) : x; }
 
-// The places of a row's elements in order, along an axis.
+// Of the last axis.
+Tensor written_out_places(const Tensor& rows, bool descending) {
+  const Tensor key = key_of(rows, descending);
+  if (!is_less(kMostCounted, key.shape().back())) return places_by_counting(key);
+  assume_exact(key.shape());
+  return places_by_network(key);
+}
+
+// How many Values that is made of, about.
+int64_t values_of_places(int64_t count) {
+  if (count <= kMostCounted) return 40;
+  const auto blocks = int64_t(std::bit_width(uint64_t(count) - 1));
+  return 40 + blocks * (blocks + 1) / 2 * 12;
+}
+
+// The places of a row's elements in order, along an axis. What they are computed by is one step
+// until then.
 Tensor places_in_order(const Tensor& row, int64_t axis, bool descending) {
   if (row.numel() == 0) return Tensor::empty(row.shape(), dtypes::int32, row.device());
-  const Tensor key = key_of(row.transpose(axis, -1), descending);
-  const bool is_short = !is_less(kMostCounted, key.shape().back());
-  if (!is_short) assume_exact(key.shape());
-  const Tensor places = is_short ? places_by_counting(key) : places_by_network(key);
+  const Tensor last = row.transpose(axis, -1);
+  const int64_t count = last.shape().back();
+  const auto written_out = [descending](Ints, Ref<Value> rows) {
+    return read(written_out_places(tensor_of(std::move(rows)), descending).cast(dtypes::int32));
+  };
+  const Ref<Value> places =
+      deferred({dtypes::int32, device_of(row), last.shape(), values_of_places(count)}, written_out,
+               read(last));
   // They are in range anyway: this says so to those who index with them (index_bounds.h).
-  return places.binary(Op::MAX, int64_t(0))
-      .binary(Op::MIN, key.shape().back() - 1)
-      .transpose(axis, -1);
+  const auto limit = [&](Op op, const Ref<Value>& x, int64_t to) {
+    const Ref<Value> number = wrapped_constant(x->device(), dtypes::int32, to);
+    return apply(op, dtypes::int32, x->shape(), x, number);
+  };
+  const Ref<Value> bounded = limit(Op::MIN, limit(Op::MAX, places, 0), count - 1);
+  return tensor_of(bounded).transpose(axis, -1);
 }
 
 // The first `count` of them, and the values there; without a count all.
@@ -197,9 +221,12 @@ std::pair<Tensor, Tensor> sorted(std::string_view what, const Tensor& x, int64_t
     throw ShapeError(fmt::format("[{}] k is {}; allowed are 0 to {}", what, *count, size));
   }
   if (count) assume_at_most(*count, size);
-  std::vector<Index> first(axis + 1, Slice{});
-  first[axis] = Slice{.stop = count.value_or(size)};
-  const Tensor places = places_in_order(row, int64_t(axis), descending).at(first);
+  Tensor places = places_in_order(row, int64_t(axis), descending);
+  if (count) {
+    std::vector<Index> first(axis + 1, Slice{});
+    first[axis] = Slice{.stop = count};
+    places = places.at(first);
+  }
   const Tensor values = row.gather(int64_t(axis), places);
   if (x.ndim() == 0 && places.numel() == 1) return {values.reshape({}), places.reshape({})};
   return {values, places};

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
+#include "tensor/deferred_tensor.h"
 #include "tensor/operand.h"
 #include "tensor/places.h"
 #include "tensor/term.h"
@@ -45,7 +46,6 @@ Tensor place_of_best(std::string_view what, Op op, const Tensor& given, std::opt
   const Tensor x = axis && whole.ndim() > 0 ? whole : whole.flatten();
   const size_t along = axis_of(what, axis.value_or(0), x.shape().size());
   const int64_t count = x.shape()[along];
-  const Axes axes = std::vector<int64_t>{int64_t(along)};
   if (count == 0 && x.numel() == 0) {
     Sizes others(x.shape());
     others[along] = 1;
@@ -54,12 +54,20 @@ Tensor place_of_best(std::string_view what, Op op, const Tensor& given, std::opt
           fmt::format("[{}] {} has no element along the axis", what, text_of_shape(given.shape())));
     }
   }
-  Tensor is_best = x.eq(x.reduce(op, axes, true));
-  if (x.dtype().is_float()) is_best = is_best.bitwise_or(x.isnan());
-  const Tensor place = places_along(x, along);
-  const Tensor first = Tensor::where(is_best, place, int64_t(count)).reduce(Op::MIN, axes, keepdim);
-  if (axis || !keepdim) return given.ndim() == 0 ? first.reshape(Ints{}) : first;
-  return first.reshape(Sizes(given.shape().size(), 1));
+  Sizes shape(x.shape());
+  shape[along] = 1;
+  const auto formula = [op, along, count](const Tensor& t) {
+    const Axes over = std::vector<int64_t>{int64_t(along)};
+    Tensor is_best = t.eq(t.reduce(op, over, true));
+    if (t.dtype().is_float()) is_best = is_best.bitwise_or(t.isnan());
+    return Tensor::where(is_best, places_along(t, along), int64_t(count))
+        .reduce(Op::MIN, over, true);
+  };
+  const DType dtype = count > INT32_MAX ? dtypes::int64 : dtypes::int32;
+  const Tensor first = deferred_tensor(dtype, shape, formula, x);
+  if (!axis) return keepdim ? first.reshape(Sizes(given.shape().size(), 1)) : first.reshape(Ints{});
+  if (given.ndim() == 0) return first.reshape(Ints{});
+  return keepdim ? first : first.squeeze(int64_t(along));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // minimax for the relative error.
 #include <span>
 
+#include "tensor/deferred_term.h"
 #include "tensor/term.h"
 
 namespace weft {
@@ -48,10 +49,8 @@ std::span<const double> of_width(const Term& x, std::span<const double> for_32,
   return x.is_64() ? for_64 : for_32;
 }
 
-}  // namespace
-
 // x + x^2 p(x) around 0, exp(x) - 1 elsewhere.
-Term expm1(const Term& x) {
+Term expm1_of(const Term& x) {
   constexpr double near = 0.6;
   const Term is_near = (-near < x) & (x < near);
   const Term inside = where(is_near, x, 0.0);
@@ -60,7 +59,7 @@ Term expm1(const Term& x) {
 }
 
 // log(u) for u = 1 + x, and what rounding u has lost: log(1 + x) - log(u) = (x - (u - 1)) / u.
-Term log1p(const Term& x) {
+Term log1p_of(const Term& x) {
   constexpr double most = 0x1p60;
   const Term inside = at_most(x, most);
   const Term u = 1 + inside;
@@ -69,7 +68,7 @@ Term log1p(const Term& x) {
 }
 
 // x + x^3 p(x^2) around 0, 1 - 2 / (exp(2 |x|) + 1) elsewhere.
-Term tanh(const Term& x) {
+Term tanh_of(const Term& x) {
   constexpr double near = 0.625, far = 22;  // past it the result is 1
   const Term is_negative = sign_bit(x), magnitude = negate(is_negative, x);
   const Term is_near = magnitude < near;
@@ -80,7 +79,7 @@ Term tanh(const Term& x) {
 }
 
 // x + x p(x^2) around 0, 1 - exp(-x^2) q(1 / (1 + |x| / 2)) elsewhere.
-Term erf(const Term& x) {
+Term erf_of(const Term& x) {
   constexpr double near = 1;
   const double far = x.is_64() ? 6 : 4;  // past it the result is 1
   const Term is_negative = sign_bit(x), magnitude = negate(is_negative, x);
@@ -94,13 +93,13 @@ Term erf(const Term& x) {
 }
 
 // The exponential is finite where a gradient reads it.
-Term sigmoid(const Term& x) {
+Term sigmoid_of(const Term& x) {
   const double least = x.is_64() ? -708 : -87;
   return where(x < least, 0.0, 1 / (1 + exp(-at_least(x, least))));
 }
 
 // max(x, y) + log(1 + exp(-|x - y|)). Infinities are bounded for the difference.
-Term logaddexp(const Term& x, const Term& y) {
+Term logaddexp_of(const Term& x, const Term& y) {
   const double most = x.is_64() ? 0x1p1000 : 0x1p120;
   const Term is_less = x < y;
   const Term difference = at_least(at_most(x, most), -most) - at_least(at_most(y, most), -most);
@@ -110,11 +109,21 @@ Term logaddexp(const Term& x, const Term& y) {
   return larger + (log(u) + (smaller - (u - 1)) / u);
 }
 
-Term softplus(const Term& x) {
+Term softplus_of(const Term& x) {
   const Term is_negative = x < 0;
   const Term smaller = exp(negate(!is_negative, x));
   const Term u = 1 + smaller;
   return where(is_negative, 0.0, x) + (log(u) + (smaller - (u - 1)) / u);
 }
+
+}  // namespace
+
+Term expm1(const Term& x) { return deferred<expm1_of>(x); }
+Term log1p(const Term& x) { return deferred<log1p_of>(x); }
+Term tanh(const Term& x) { return deferred<tanh_of>(x); }
+Term erf(const Term& x) { return deferred<erf_of>(x); }
+Term sigmoid(const Term& x) { return deferred<sigmoid_of>(x); }
+Term logaddexp(const Term& x, const Term& y) { return deferred<logaddexp_of>(x, y); }
+Term softplus(const Term& x) { return deferred<softplus_of>(x); }
 
 }  // namespace weft

@@ -2,16 +2,20 @@
 #include "value/closure.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/ref.h"
 #include "ir/op.h"
+#include "value/deferred.h"
 #include "value/number_watch.h"
 #include "value/storage.h"
 #include "value/value.h"
@@ -112,6 +116,60 @@ void Closure::close(Value* value, std::span<const Ref<Value>> sources) {
   value->mark_ = uint32_t(nodes_.size());
 }
 
+std::vector<Ref<Value>> Closure::waiting_beneath(std::span<Value* const> roots) {
+  std::vector<Ref<Value>> waiting;
+  if (waiting_values() == 0) return waiting;
+  std::vector<Value*> seen;
+  std::vector<Opened> stack;
+  const auto open = [&](Value* value) {
+    if (value->mark_ != 0) return;
+    value->mark_ = kOpened;
+    seen.push_back(value);
+    stack.push_back({value, value->sources(), 0});
+  };
+  for (Value* root : roots) {
+    open(root);
+    while (!stack.empty()) {
+      Opened& top = stack.back();
+      if (top.next < top.sources.size()) {
+        open(top.sources[top.next++].get());
+        continue;
+      }
+      if (is_waiting(*top.value)) waiting.emplace_back(top.value);
+      stack.pop_back();
+    }
+  }
+  for (Value* value : seen) value->mark_ = 0;
+  return waiting;
+}
+
+void Closure::write_out(std::span<const Ref<Value>> waiting) {
+  for (const Ref<Value>& value : waiting) {
+    Ref<Value> formula = formula_of(*value);
+    if (formula->dtype() != value->dtype() ||
+        !std::ranges::equal(formula->shape(), value->shape())) {
+      throw InternalError("[value] a formula gives another dtype or shape than it was to");
+    }
+    std::array<Ref<Value>, Value::kMostSources> released;
+    const std::lock_guard lock(graph_mutex());
+    count_waiting(*value, -1);
+    for (size_t i = 0; i < value->source_count_; i++) released[i] = std::move(value->sources_[i]);
+    value->sources_[0] = std::move(formula);
+    value->source_count_ = value->read_count_ = 1;
+    value->tail()[value->rank_ + detail::kState] = detail::kWrittenOut;
+  }
+}
+
+void Closure::write_out_beneath(std::span<Value* const> roots) {
+  if (waiting_values() == 0) return;
+  std::vector<Ref<Value>> waiting;
+  {
+    const std::lock_guard lock(graph_mutex());
+    waiting = waiting_beneath(roots);
+  }
+  write_out(waiting);
+}
+
 void Closure::drop_pending() {
   for (Value* version : pending_) Storage::drop_pending(*version);
 }
@@ -161,7 +219,7 @@ void Closure::find_candidates() {
     n.reduces = n.is(Op::REDUCE_AXIS);
     for (const uint32_t source : n.sources()) {
       const Node& s = nodes_[source];
-      if (is_movement(n.op)) n.is_free = s.is_free;
+      if (is_movement(n.op) || is_deferred(v)) n.is_free = s.is_free;
       if (!s.is_candidate) n.reduces |= s.reduces;
     }
     if (v.is_guard()) nodes_[n.places[1]].is_candidate = true;  // somebody looks at it

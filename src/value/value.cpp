@@ -23,6 +23,7 @@
 #include "runtime/counters.h"
 #include "runtime/device.h"
 #include "value/custom_kernel.h"
+#include "value/deferred.h"
 #include "value/linked_step.h"
 #include "value/tape.h"
 #include "weft/view.h"
@@ -32,11 +33,18 @@ namespace {
 
 std::atomic<int64_t> pending_count = 0;
 std::atomic<int64_t> pinned_count = 0;
+std::atomic<int64_t> waiting_count = 0;
 
 }  // namespace
 
 int64_t pending_values() { return pending_count.load(std::memory_order_relaxed); }
 int64_t pinned_bytes() { return pinned_count.load(std::memory_order_relaxed); }
+int64_t waiting_values() { return waiting_count.load(std::memory_order_relaxed); }
+
+void count_waiting(const Value& deferred, int64_t sign) {
+  waiting_count.fetch_add(sign, std::memory_order_relaxed);
+  pending_count.fetch_add(sign * deferred.numbers()[detail::kValues], std::memory_order_relaxed);
+}
 
 Value::Value(Op op, DType dtype, Device& device, Ints shape, Ints numbers)
     : device_(&device),
@@ -318,6 +326,7 @@ void Value::free_all(Value* first) noexcept {
     first = value->next_;
     if (value->steps_.load(std::memory_order_acquire) != 0) {
       if (!value->buffer_) pending_count.fetch_sub(1, std::memory_order_relaxed);
+      if (is_waiting(*value)) count_waiting(*value, -1);
       if (value->state_.load(std::memory_order_relaxed) == kFilled) value->count_pinned(-1);
       if (value->steps_.load(std::memory_order_acquire) > 1) value->drop_data(first);
       if (value->steps_.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;

@@ -60,7 +60,7 @@ class Value {
   //   CONTIGUOUS_BACKWARD  none: the same value, and a gradient of 0 for a second source where
   //                  there is one; 1: and its gradient is made contiguous;
   //                  0 and the number of a Storage: a leaf of the tape; 2, a LinkedStep and which
-  //                  of its results it is
+  //                  of its results it is; 3 or 4 and a formula: deferred (deferred.h)
   // All else has none: RESHAPE and EXPAND go to `shape`, IOTA counts to it, BUFFER is memory that
   // nobody wrote. A Value without elements becomes a BUFFER, whatever it was to be but a leaf or a
   // result of a LinkedStep; its sources are those of its gradient alone. Throws DTypeError where

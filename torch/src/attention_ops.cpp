@@ -23,7 +23,9 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "tensor/deferred_tensor.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::pytorch {
 namespace {
@@ -72,23 +74,40 @@ double scale_of(const at::Tensor& query, std::optional<double> scale) {
   return scale.value_or(1.0 / std::sqrt(double(std::max<int64_t>(query.size(-1), 1))));
 }
 
+// How queries and keys make weights.
+struct Scores {
+  Heads heads;
+  bool is_causal;
+  double scale;
+
+  weft::Tensor operator()(const weft::Tensor& query, const weft::Tensor& key) const {
+    return heads.merged(safe_softmax(of(query, key)));
+  }
+  weft::Tensor operator()(const weft::Tensor& query, const weft::Tensor& key,
+                          const weft::Tensor& mask) const {
+    const weft::Tensor scores = of(query, key), m = heads.of_mask(mask);
+    return heads.merged(safe_softmax(m.dtype().is_bool() ? weft::Tensor::where(m, scores, kNever)
+                                                         : scores.add(m.cast(scores.dtype()))));
+  }
+
+ private:
+  weft::Tensor of(const weft::Tensor& query, const weft::Tensor& key) const {
+    const weft::Tensor q = heads.of_queries(query), k = heads.of_shared(key);
+    weft::Tensor scores = q.matmul(k.transpose(-2, -1)).mul(scale);
+    if (!is_causal) return scores;
+    const weft::Tensor below =
+        weft::Tensor::full({query.shape()[2], key.shape()[2]}, true, {}, scores.device()).tril();
+    return weft::Tensor::where(below, scores, kNever);
+  }
+};
+
 weft::Tensor weights_of(const at::Tensor& query, const at::Tensor& key, const MaybeTensor& mask,
                         bool is_causal, double scale) {
-  const Heads heads(query, key);
-  const weft::Tensor q = heads.of_queries(wide_operand(query));
-  const weft::Tensor k = heads.of_shared(wide_operand(key));
-  weft::Tensor scores = q.matmul(k.transpose(-2, -1)).mul(scale);
-  if (is_causal) {
-    const weft::Tensor below =
-        weft::Tensor::full({query.size(2), key.size(2)}, true, {}, scores.device()).tril();
-    scores = weft::Tensor::where(below, scores, kNever);
-  }
-  if (is_given(mask)) {
-    const weft::Tensor m = heads.of_mask(operand(*mask));
-    scores = m.dtype().is_bool() ? weft::Tensor::where(m, scores, kNever)
-                                 : scores.add(m.cast(scores.dtype()));
-  }
-  return safe_softmax(scores);
+  const weft::Tensor q = wide_operand(query), k = wide_operand(key);
+  const Scores scores{Heads(query, key), is_causal, scale};
+  const Sizes shape{query.size(0), query.size(1), query.size(2), key.size(2)};
+  return is_given(mask) ? deferred_tensor(q.dtype(), shape, scores, q, k, operand(*mask))
+                        : deferred_tensor(q.dtype(), shape, scores, q, k);
 }
 
 // (batch, heads, length, size), in memory as the query is: where that has the heads of a place
@@ -103,6 +122,21 @@ at::Tensor give_heads(const weft::Tensor& x, const at::Tensor& query) {
   return laid;
 }
 
+// (batch, heads, length, size) each, of one dtype; as many heads, or a multiple, for queries.
+bool fit(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
+  const auto is_one = [&](const at::Tensor& t) {
+    return t.dim() == 4 && t.numel() != 0 && t.scalar_type() == query.scalar_type();
+  };
+  return is_one(query) && is_one(key) && is_one(value) && query.size(0) == key.size(0) &&
+         query.size(0) == value.size(0) && key.size(1) == value.size(1) &&
+         key.size(2) == value.size(2) && query.size(3) == key.size(3) &&
+         query.size(1) % key.size(1) == 0;
+}
+bool fits_as_mask(const MaybeTensor& mask, const at::Tensor& query, const at::Tensor& key) {
+  return !is_given(mask) || at::is_expandable_to(mask->sizes(), {query.size(0), query.size(1),
+                                                                 query.size(2), key.size(2)});
+}
+
 using Attended = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt,
                             c10::SymInt, at::Tensor, at::Tensor, at::Tensor>;
 
@@ -113,10 +147,13 @@ Attended attention(const at::Tensor& query, const at::Tensor& key, const at::Ten
                    std::optional<double> scale) {
   TORCH_CHECK(!is_causal || !is_given(mask), "_scaled_dot_product_attention: Explicit attn_mask ",
               "should not be set when is_causal=True");
+  TORCH_CHECK(fit(query, key, value), "queries of shape ", query.sizes(), ", keys of ", key.sizes(),
+              " and values of ", value.sizes(), " do not fit each other");
+  TORCH_CHECK(fits_as_mask(mask, query, key), "a mask of shape ", mask->sizes(), " does not fit ",
+              "queries of ", query.sizes(), " and keys of ", key.sizes());
   const c10::ScalarType type = query.scalar_type();
   const Heads heads(query, key);
-  at::Tensor weights =
-      give(heads.merged(weights_of(query, key, mask, is_causal, scale_of(query, scale))), type);
+  at::Tensor weights = give(weights_of(query, key, mask, is_causal, scale_of(query, scale)), type);
   weft::Tensor p = wide_operand(weights);
   const at::Tensor nothing = empty({}, at::kLong);
   at::Tensor kept = nothing;
@@ -124,8 +161,11 @@ Attended attention(const at::Tensor& query, const at::Tensor& key, const at::Ten
     kept = give(kept_by_chance(p.shape(), dropout_p), at::kBool);
     p = p.mul(handle(kept).cast(p.dtype())).mul(dropout_p == 1 ? 0.0 : 1 / (1 - dropout_p));
   }
-  const weft::Tensor y = heads.of_queries(p).matmul(heads.of_shared(wide_operand(value)));
-  return {give_heads(heads.merged(y), query),
+  const auto attended = [heads](const weft::Tensor& w, const weft::Tensor& v) {
+    return heads.merged(heads.of_queries(w).matmul(heads.of_shared(v)));
+  };
+  const Sizes shape{query.size(0), query.size(1), query.size(2), value.size(3)};
+  return {give_heads(deferred_tensor(p.dtype(), shape, attended, p, wide_operand(value)), query),
           std::move(weights),
           at::Tensor(),
           at::Tensor(),
@@ -189,17 +229,11 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> attention_backward(
 // Which way PyTorch's attention goes: here, or by its formula of other operators.
 int64_t choice(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                const MaybeTensor& mask, double, bool, std::optional<double>, bool enable_gqa) {
-  const auto is_one = [&](const at::Tensor& t) {
-    return t.dim() == 4 && t.numel() != 0 && t.scalar_type() == query.scalar_type() &&
-           t.device() == query.device();
-  };
-  bool fits = at::globalContext().userEnabledOverrideableSDP() && is_one(query) && is_one(key) &&
-              is_one(value) && c10::isFloatingType(query.scalar_type());
-  fits = fits && query.size(0) == key.size(0) && query.size(0) == value.size(0) &&
-         key.size(1) == value.size(1) && key.size(2) == value.size(2) &&
-         query.size(3) == key.size(3);
-  fits = fits && (enable_gqa ? query.size(1) % key.size(1) == 0 : query.size(1) == key.size(1));
-  fits = fits && (!is_given(mask) || mask->device() == query.device());
+  const auto is_here = [&](const at::Tensor& t) { return t.device() == query.device(); };
+  bool fits = at::globalContext().userEnabledOverrideableSDP() && fit(query, key, value) &&
+              is_here(key) && is_here(value) && c10::isFloatingType(query.scalar_type());
+  fits = fits && (enable_gqa || query.size(1) == key.size(1));
+  fits = fits && (!is_given(mask) || is_here(*mask)) && fits_as_mask(mask, query, key);
   return int64_t(fits ? at::SDPBackend::overrideable : at::SDPBackend::math);
 }
 int64_t choice_of(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,

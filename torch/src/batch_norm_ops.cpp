@@ -1,7 +1,6 @@
 // Normalisation of batches: every channel (axis 1) by its mean and variance. Running statistics are
 // written in place, also by operators whose schemas do not say so.
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -17,6 +16,8 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "tensor/deferred_tensor.h"
+#include "weft/dtype.h"
 #include "weft/small_vector.h"
 #include "weft/tensor.h"
 
@@ -28,18 +29,20 @@ using Four = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 using MaybeTensor = std::optional<at::Tensor>;
 
 // All axes but that of channels.
-std::vector<int64_t> axes_of_batch(const at::Tensor& input) {
+std::vector<int64_t> axes_of_batch(const weft::Tensor& x) {
   std::vector<int64_t> axes{0};
-  for (int64_t i = 2; i < input.dim(); i++) axes.push_back(i);
+  for (int64_t i = 2; i < x.ndim(); i++) axes.push_back(i);
   return axes;
 }
 
 // A vector of one number per channel, beside the input.
-weft::Tensor along_channels(const weft::Tensor& x, const at::Tensor& input) {
-  Sizes shape(size_t(input.dim()), 1);
-  shape[1] = input.size(1);
+weft::Tensor along_channels(const weft::Tensor& x, const weft::Tensor& input) {
+  Sizes shape(input.view().rank(), 1);
+  shape[1] = input.shape()[1];
   return x.reshape(shape);
 }
+
+DType wider(DType a, DType b) { return a.bits() < b.bits() ? b : a; }
 
 int64_t elements_per_channel(const at::Tensor& input) {
   return input.size(1) == 0 ? 0 : input.numel() / input.size(1);
@@ -60,30 +63,56 @@ struct Statistics {
 };
 Statistics statistics(const at::Tensor& input) {
   const weft::Tensor x = wide_operand(input);
-  const auto axes = axes_of_batch(input);
-  const weft::Tensor mean = x.mean(axes, true);
-  return {mean.reshape({input.size(1)}), x.sub(mean).square().mean(axes)};
+  const auto mean_of = [](const weft::Tensor& t) { return t.mean(axes_of_batch(t)); };
+  const auto variance_of = [](const weft::Tensor& t, const weft::Tensor& mean) {
+    return t.sub(along_channels(mean, t)).square().mean(axes_of_batch(t));
+  };
+  const Sizes shape{input.size(1)};
+  const weft::Tensor mean = deferred_tensor(x.dtype(), shape, mean_of, x);
+  return {mean, deferred_tensor(x.dtype(), shape, variance_of, x, mean)};
 }
 
-void update(const MaybeTensor& running, const weft::Tensor& now, double momentum) {
+weft::Tensor inverse_deviation(const weft::Tensor& variance, double eps) {
+  const auto formula = [eps](const weft::Tensor& v) { return v.add(eps).rsqrt(); };
+  return deferred_tensor(variance.dtype(), variance.shape(), formula, variance);
+}
+
+// before (1 - momentum) + now factor momentum
+void update(const MaybeTensor& running, const weft::Tensor& now, double momentum,
+            std::optional<double> factor) {
   if (!is_given(running)) return;
   const weft::Tensor before = wide_operand(*running);
-  put(*running, before.mul(1 - momentum).add(now.cast(before.dtype()).mul(momentum)));
+  const auto formula = [momentum, factor](const weft::Tensor& b, const weft::Tensor& n) {
+    const weft::Tensor added = factor ? n.mul(*factor) : n;
+    return b.mul(1 - momentum).add(added.cast(b.dtype()).mul(momentum));
+  };
+  put(*running, deferred_tensor(before.dtype(), before.shape(), formula, before, now));
 }
 void update(const MaybeTensor& running_mean, const MaybeTensor& running_var, const Statistics& now,
             const at::Tensor& input, double momentum) {
   const auto count = double(elements_per_channel(input));
-  update(running_mean, now.mean, momentum);
-  update(running_var, now.variance.mul(count / (count - 1)), momentum);
+  update(running_mean, now.mean, momentum, {});
+  update(running_var, now.variance, momentum, count / (count - 1));
 }
 
 weft::Tensor normalized(const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
                         const weft::Tensor& mean, const weft::Tensor& invstd) {
-  weft::Tensor y = wide_operand(input).sub(along_channels(mean, input));
-  y = y.mul(along_channels(invstd, input));
-  if (is_given(weight)) y = y.mul(along_channels(wide_operand(*weight), input));
-  if (is_given(bias)) y = y.add(along_channels(wide_operand(*bias), input));
-  return y;
+  const auto centred = [](const weft::Tensor& t, const weft::Tensor& m, const weft::Tensor& i) {
+    return t.sub(along_channels(m, t)).mul(along_channels(i, t));
+  };
+  const weft::Tensor x = wide_operand(input);
+  const weft::Tensor y =
+      deferred_tensor(wider(x.dtype(), invstd.dtype()), x.shape(), centred, x, mean, invstd);
+  if (is_given(weight) && is_given(bias)) {
+    const auto formula = [](const weft::Tensor& t, const weft::Tensor& w, const weft::Tensor& b) {
+      return t.mul(along_channels(w, t)).add(along_channels(b, t));
+    };
+    const weft::Tensor w = wide_operand(*weight);
+    return deferred_tensor(wider(y.dtype(), w.dtype()), y.shape(), formula, y, w,
+                           wide_operand(*bias));
+  }
+  if (is_given(weight)) return y.mul(along_channels(wide_operand(*weight), y));
+  return is_given(bias) ? y.add(along_channels(wide_operand(*bias), y)) : y;
 }
 
 Three batch_norm(const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
@@ -102,7 +131,7 @@ Three batch_norm(const at::Tensor& input, const MaybeTensor& weight, const Maybe
     TORCH_CHECK(is_given(running_mean) && is_given(running_var),
                 "batch_norm: running_mean and running_var are needed where it does not train");
     const weft::Tensor mean = wide_operand(*running_mean);
-    const weft::Tensor invstd = wide_operand(*running_var).add(eps).rsqrt();
+    const weft::Tensor invstd = inverse_deviation(wide_operand(*running_var), eps);
     if (input.numel() == 0) return {empty(input.sizes(), type), none(), none()};
     return {give_in(normalized(input, weight, bias, mean, invstd), type, format), none(), none()};
   }
@@ -113,7 +142,7 @@ Three batch_norm(const at::Tensor& input, const MaybeTensor& weight, const Maybe
     return {empty(input.sizes(), type), mean, invstd};
   }
   const Statistics now = statistics(input);
-  const weft::Tensor invstd = now.variance.add(eps).rsqrt();
+  const weft::Tensor invstd = inverse_deviation(now.variance, eps);
   at::Tensor y = give_in(normalized(input, weight, bias, now.mean, invstd), type, format);
   update(running_mean, running_var, now, input, momentum);
   return {std::move(y), give(now.mean, kept), give(invstd, kept)};
@@ -179,6 +208,8 @@ Four no_update(const at::Tensor& input, const MaybeTensor& weight, const MaybeTe
 std::tuple<at::Tensor, at::Tensor> update_stats(const at::Tensor& input,
                                                 const MaybeTensor& running_mean,
                                                 const MaybeTensor& running_var, double momentum) {
+  check_channels(input, running_mean, "running_mean");
+  check_channels(input, running_var, "running_var");
   const Statistics now = statistics(input);
   update(running_mean, running_var, now, input, momentum);
   return {give(now.mean, input.scalar_type()), give(now.variance, input.scalar_type())};
@@ -189,6 +220,10 @@ Three batch_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
                           const MaybeTensor& running_var, const MaybeTensor& save_mean,
                           const MaybeTensor& save_invstd, bool train, double eps,
                           std::array<bool, 3> wanted) {
+  check_sizes("the gradient", gradient, input.sizes());
+  check_channels(input, weight, "weight");
+  check_channels(input, train ? save_mean : running_mean, "the mean");
+  check_channels(input, train ? save_invstd : running_var, "the deviation");
   Three result;
   const c10::ScalarType type = input.scalar_type();
   const c10::ScalarType parameter = is_given(weight) ? weight->scalar_type() : type;
@@ -205,23 +240,33 @@ Three batch_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
   }
   const weft::Tensor mean = wide_operand(train ? *save_mean : *running_mean);
   const weft::Tensor invstd =
-      train ? wide_operand(*save_invstd) : wide_operand(*running_var).add(eps).rsqrt();
-  const auto axes = axes_of_batch(input);
-  const weft::Tensor g = wide_operand(gradient), scale = along_channels(invstd, input);
-  const weft::Tensor xhat = wide_operand(input).sub(along_channels(mean, input)).mul(scale);
-  const weft::Tensor by_bias = g.sum(axes, true), by_weight = g.mul(xhat).sum(axes, true);
+      train ? wide_operand(*save_invstd) : inverse_deviation(wide_operand(*running_var), eps);
+  const weft::Tensor g = wide_operand(gradient);
+  const weft::Tensor xhat = normalized(input, {}, {}, mean, invstd);
+  const DType dtype = wider(g.dtype(), xhat.dtype());
   if (wanted[0]) {
-    weft::Tensor dx = g;
-    if (train) {
-      const double share = 1.0 / double(elements_per_channel(input));
-      dx = g.sub(by_bias.mul(share)).sub(xhat.mul(by_weight.mul(share)));
-    }
-    dx = dx.mul(scale);
-    if (is_given(weight)) dx = dx.mul(along_channels(wide_operand(*weight), input));
+    const double share = 1.0 / double(elements_per_channel(input));
+    const auto formula = [train, share](const weft::Tensor& by, const weft::Tensor& x,
+                                        const weft::Tensor& scale) {
+      weft::Tensor dx = by;
+      if (train) {
+        const auto axes = axes_of_batch(by);
+        const weft::Tensor level = by.sum(axes, true), slope = by.mul(x).sum(axes, true);
+        dx = by.sub(level.mul(share)).sub(x.mul(slope.mul(share)));
+      }
+      return dx.mul(along_channels(scale, by));
+    };
+    weft::Tensor dx = deferred_tensor(dtype, g.shape(), formula, g, xhat, invstd);
+    if (is_given(weight)) dx = dx.mul(along_channels(wide_operand(*weight), dx));
     std::get<0>(result) = give_in(std::move(dx), type, input.suggest_memory_format());
   }
-  if (wanted[1]) std::get<1>(result) = give(by_weight.reshape({input.size(1)}), parameter);
-  if (wanted[2]) std::get<2>(result) = give(by_bias.reshape({input.size(1)}), parameter);
+  if (wanted[1]) {
+    const auto formula = [](const weft::Tensor& by, const weft::Tensor& x) {
+      return by.mul(x).sum(axes_of_batch(by));
+    };
+    std::get<1>(result) = give(deferred_tensor(dtype, mean.shape(), formula, g, xhat), parameter);
+  }
+  if (wanted[2]) std::get<2>(result) = give(g.sum(axes_of_batch(g)), parameter);
   return result;
 }
 Three backward_of_update(const at::Tensor& gradient, const at::Tensor& input,

@@ -1,43 +1,100 @@
 // Convolutions of any rank, and their gradients, which are weft's own of the same formula.
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include <c10/util/Exception.h>
 #include <torch/library.h>
 
+#include "convert.h"
 #include "formulas.h"
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "tensor/deferred_tensor.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::pytorch {
 namespace {
 
 using MaybeTensor = std::optional<at::Tensor>;
 
-struct Convolution {
-  ConvOptions options;
-  bool is_transposed;
+// One per axis of the windows; the lists have as many numbers, or one for all.
+class Convolution {
+ public:
+  Convolution(const at::Tensor& weight, at::IntArrayRef stride, at::IntArrayRef padding,
+              at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding,
+              int64_t groups)
+      : count_(size_t(weight.dim()) - 2), groups_(groups), is_transposed_(transposed) {
+    TORCH_CHECK(weight.dim() > 2 && count_ <= kMostAxes, "weft: a convolution of ", count_,
+                " axes; there are those of 1 to ", kMostAxes);
+    const auto set = [&](Numbers& to, at::IntArrayRef list) {
+      for (size_t i = 0; i < count_; i++) to[i] = list.size() == 1 ? list[0] : list.at(i);
+    };
+    set(stride_, stride);
+    set(padding_, padding);
+    set(dilation_, dilation);
+    if (transposed) set(output_padding_, output_padding);
+    for (size_t i = 0; i < count_; i++) {
+      TORCH_CHECK(stride_[i] > 0, "stride should be greater than zero, but got ", stride);
+      TORCH_CHECK(dilation_[i] > 0, "dilation should be greater than zero, but got ", dilation);
+      TORCH_CHECK(output_padding_[i] < std::max(stride_[i], dilation_[i]),
+                  "output padding must be ", "smaller than either stride or dilation, but got ",
+                  output_padding);
+    }
+  }
 
-  Convolution(at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
-              bool transposed, at::IntArrayRef output_padding, int64_t groups)
-      : is_transposed(transposed) {
-    options.groups = groups;
-    options.stride = list_of(stride);
-    options.padding = list_of(padding);
-    options.dilation = list_of(dilation);
-    if (transposed) options.output_padding = list_of(output_padding);
+  void check(const at::Tensor& input, const at::Tensor& weight) const {
+    TORCH_CHECK(input.scalar_type() == weight.scalar_type(), "expected scalar type ",
+                input.scalar_type(), " but found ", weight.scalar_type());
+    TORCH_CHECK(input.dim() == weight.dim(), "expected ", weight.dim(), "-dimensional input for ",
+                weight.dim(), "-dimensional weight ", weight.sizes(), ", but got ", input.sizes());
+    const int64_t per_group = is_transposed_ ? weight.size(0) : weight.size(1) * groups_;
+    TORCH_CHECK(groups_ > 0 && weight.size(0) % groups_ == 0 && input.size(1) == per_group,
+                "a weight of size ", weight.sizes(), " and ", groups_,
+                " groups do not fit an input ", "of size ", input.sizes());
+  }
+
+  Sizes shape_of(at::IntArrayRef input, at::IntArrayRef weight) const {
+    Sizes shape{input[0], is_transposed_ ? weight[1] * groups_ : weight[0]};
+    for (size_t i = 0; i < count_; i++) {
+      const int64_t size = input[i + 2], reach = dilation_[i] * (weight[i + 2] - 1);
+      shape.push_back(is_transposed_ ? (size - 1) * stride_[i] - 2 * padding_[i] + reach +
+                                           output_padding_[i] + 1
+                                     : (size + 2 * padding_[i] - reach - 1) / stride_[i] + 1);
+    }
+    return shape;
   }
 
   weft::Tensor of(const weft::Tensor& x, const weft::Tensor& weight,
                   const std::optional<weft::Tensor>& bias = {}) const {
-    return is_transposed ? x.conv_transpose2d(weight, bias, options)
-                         : x.conv2d(weight, bias, options);
+    const auto list = [&](const Numbers& numbers) {
+      return std::vector<int64_t>(numbers.begin(), numbers.begin() + count_);
+    };
+    ConvOptions options;
+    options.groups = groups_;
+    options.stride = list(stride_);
+    options.padding = list(padding_);
+    options.dilation = list(dilation_);
+    if (!is_transposed_) return x.conv2d(weight, bias, options);
+    options.output_padding = list(output_padding_);
+    return x.conv_transpose2d(weight, bias, options);
   }
+
+ private:
+  static constexpr size_t kMostAxes = 3;
+  using Numbers = std::array<int64_t, kMostAxes>;
+
+  size_t count_;
+  int64_t groups_;
+  bool is_transposed_;
+  Numbers stride_{}, padding_{}, dilation_{}, output_padding_{};
 };
 
 // Channels are last in the result where they are in one of both.
@@ -49,8 +106,18 @@ c10::MemoryFormat format_of(const at::Tensor& a, const at::Tensor& b) {
 at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const MaybeTensor& bias,
                        at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
                        bool transposed, at::IntArrayRef output_padding, int64_t groups) {
-  const Convolution conv(stride, padding, dilation, transposed, output_padding, groups);
-  return give_in(conv.of(wide_operand(input), wide_operand(weight), wide_operand(bias)),
+  const Convolution conv(weight, stride, padding, dilation, transposed, output_padding, groups);
+  conv.check(input, weight);
+  const weft::Tensor x = wide_operand(input), w = wide_operand(weight);
+  const Sizes shape = conv.shape_of(input.sizes(), weight.sizes());
+  if (is_given(bias)) check_sizes("bias", *bias, {shape[1]});
+  const auto plain = [conv](const weft::Tensor& a, const weft::Tensor& b) { return conv.of(a, b); };
+  const auto biased = [conv](const weft::Tensor& a, const weft::Tensor& b, const weft::Tensor& c) {
+    return conv.of(a, b, c);
+  };
+  return give_in(is_given(bias)
+                     ? deferred_tensor(x.dtype(), shape, biased, x, w, wide_operand(*bias))
+                     : deferred_tensor(x.dtype(), shape, plain, x, w),
                  input.scalar_type(), format_of(input, weight));
 }
 
@@ -58,17 +125,27 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
     const at::Tensor& gradient, const at::Tensor& input, const at::Tensor& weight,
     at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
     at::IntArrayRef output_padding, int64_t groups, std::array<bool, 3> wanted) {
-  const Convolution conv(stride, padding, dilation, transposed, output_padding, groups);
-  const weft::Tensor g = wide_operand(gradient), x = wide_operand(input), w = wide_operand(weight);
+  const Convolution conv(weight, stride, padding, dilation, transposed, output_padding, groups);
+  conv.check(input, weight);
+  check_sizes("the gradient", gradient, ints(conv.shape_of(input.sizes(), weight.sizes())));
+  const weft::Tensor g = wide_operand(gradient);
   const c10::MemoryFormat format = format_of(input, weight);
   at::Tensor by_input, by_weight, by_bias;
   if (wanted[0]) {
-    weft::Tensor by = pulled_back(input.sizes(), g, [&](const auto& t) { return conv.of(t, w); });
-    by_input = give_in(std::move(by), input.scalar_type(), format);
+    const weft::Tensor w = wide_operand(weight);
+    const auto formula = [conv](Ints shape, const weft::Tensor& by, const weft::Tensor& b) {
+      return pulled_back(ints(Sizes(shape)), by, [&](const auto& t) { return conv.of(t, b); });
+    };
+    by_input = give_in(deferred_tensor(g.dtype(), ints(input.sizes()), formula, g, w),
+                       input.scalar_type(), format);
   }
   if (wanted[1]) {
-    weft::Tensor by = pulled_back(weight.sizes(), g, [&](const auto& t) { return conv.of(x, t); });
-    by_weight = give_in(std::move(by), weight.scalar_type(), format);
+    const weft::Tensor x = wide_operand(input);
+    const auto formula = [conv](Ints shape, const weft::Tensor& by, const weft::Tensor& a) {
+      return pulled_back(ints(Sizes(shape)), by, [&](const auto& t) { return conv.of(a, t); });
+    };
+    by_weight = give_in(deferred_tensor(g.dtype(), ints(weight.sizes()), formula, g, x),
+                        weight.scalar_type(), format);
   }
   if (wanted[2]) {
     std::vector<int64_t> axes{0};

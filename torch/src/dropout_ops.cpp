@@ -19,6 +19,7 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "tensor/deferred_tensor.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -27,8 +28,10 @@ namespace weft::pytorch {
 
 // 24 bits of each block, as numbers from 0 to 1: one is dropped where its number is less than p.
 weft::Tensor kept_by_chance(Ints shape, double p) {
-  const weft::Tensor bits = draw_blocks(std::nullopt, shape).binary(Op::SHR, int64_t(40));
-  return bits.cast(dtypes::int32).ge(int64_t(std::llround(p * double(1 << 24))));
+  const auto formula = [least = std::llround(p * double(1 << 24))](const weft::Tensor& blocks) {
+    return blocks.binary(Op::SHR, int64_t(40)).cast(dtypes::int32).ge(int64_t(least));
+  };
+  return deferred_tensor(dtypes::bool_, shape, formula, draw_blocks(std::nullopt, shape));
 }
 
 namespace {

@@ -11,6 +11,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/ScalarType.h>
 #include <c10/util/ArrayRef.h>
+#include <c10/util/Exception.h>
 
 #include "convert.h"
 #include "storage.h"
@@ -45,6 +46,11 @@ inline std::vector<int64_t> axes_from(int64_t first, int64_t past) {
   std::vector<int64_t> axes;
   for (int64_t i = first; i < past; i++) axes.push_back(i);
   return axes;
+}
+
+// Formulas that are written out later find nothing wrong: what is given to them is checked before.
+inline void check_sizes(const char* what, const at::Tensor& x, c10::IntArrayRef sizes) {
+  TORCH_CHECK(x.sizes() == sizes, what, " has shape ", x.sizes(), "; it must have ", sizes);
 }
 
 // A tensor of the device with these values, in this order of memory.

@@ -17,11 +17,11 @@
 #include <c10/util/Exception.h>
 
 #include "base/ref.h"
-#include "ir/op.h"
 #include "runtime/buffer.h"
 #include "runtime/device.h"
 #include "storage.h"
 #include "tensor/operand.h"
+#include "tensor/random_bits.h"
 #include "value/value.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
@@ -78,8 +78,7 @@ weft::Tensor GeneratorImpl::draw(Ints shape) {
   buffer->copy_in(std::as_bytes(std::span(state)));
   const weft::Tensor numbers =
       tensor_of(Value::make_filled(dtypes::uint64, device, {2}, std::move(buffer)));
-  const weft::Tensor place = tensor_of(Value::make(Op::IOTA, dtypes::uint64, device, {count}));
-  return place.add(numbers.at({1})).binary(Op::THREEFRY, numbers.at({0})).reshape(shape);
+  return blocks_of(numbers, shape);
 }
 
 GeneratorImpl* GeneratorImpl::clone_impl() const {

@@ -17,6 +17,7 @@
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
+#include "base/ref.h"
 #include "complex.h"
 #include "complex_kernels.h"
 #include "convert.h"
@@ -252,8 +253,9 @@ at::Tensor& index_select_out(const at::Tensor& self, int64_t dim, const at::Tens
   if (out.numel() == 0) return out;
   const weft::Tensor whole = handle(self), i = with_axis(operand(index));
   const weft::Tensor x = self.dim() == 0 ? whole.unsqueeze(0) : whole;
-  Places places = places_of("index_select", i, dim, x.shape()[size_t(dim)], Negative::kOutOfRange);
-  const weft::Tensor value = Chosen{x, dim, dim + 1, std::move(places.index)}.read();
+  Ref<Value> places =
+      index_of("index_select", i, dim, x.shape()[size_t(dim)], Negative::kOutOfRange);
+  const weft::Tensor value = Chosen{x, dim, dim + 1, std::move(places)}.read();
   Sizes shape(ints(out.sizes()));
   if (out.is_complex()) shape.push_back(2);
   put(out, value.reshape(shape));
@@ -273,7 +275,7 @@ Chosen filled(const at::Tensor& self, int64_t dim, const at::Tensor& index) {
   dim = at::maybe_wrap_dim(dim, self.dim());
   TORCH_CHECK(index.dim() <= 1, "Index has to be a vector/scalar");
   const weft::Tensor x = with_axis(handle(self)), i = with_axis(operand(index));
-  return {x, dim, dim + 1, places_of("index_fill_", i, dim, x.shape()[size_t(dim)]).index};
+  return {x, dim, dim + 1, index_of("index_fill_", i, dim, x.shape()[size_t(dim)])};
 }
 
 at::Tensor& index_fill_scalar(at::Tensor& self, int64_t dim, const at::Tensor& index,
@@ -335,7 +337,7 @@ at::Tensor& put_in(at::Tensor& self, const at::Tensor& index, const at::Tensor& 
   at::assert_no_overlap(self, source);
   if (index.numel() == 0) return self;
   const weft::Tensor x = with_axis(handle(self)), i = handle(index).reshape({-1});
-  const Chosen places{x, 0, x.ndim(), places_of("put_", i, 0, x.numel()).index};
+  const Chosen places{x, 0, x.ndim(), index_of("put_", i, 0, x.numel())};
   const weft::Tensor value = handle(source).reshape({-1});
   if (accumulate && self.scalar_type() == c10::kBool) {
     const weft::Tensor numbers = x.cast(dtypes::uint8).clone();

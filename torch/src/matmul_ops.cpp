@@ -21,8 +21,10 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
+#include "tensor/deferred_tensor.h"
 #include "weft/small_vector.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::pytorch {
 namespace {
@@ -62,7 +64,17 @@ weft::Tensor bmm(const Shaped&, const at::Tensor& a, const at::Tensor& b) {
 weft::Tensor addmm(const Shaped&, const at::Tensor& self, const at::Tensor& a, const at::Tensor& b,
                    const at::Scalar& beta, const at::Scalar& alpha) {
   check_multiplied("addmm_impl_cpu_", a, b);
-  return added(self, wide_operand(a).matmul(wide_operand(b)), beta, alpha);
+  const weft::Tensor x = wide_operand(a), y = wide_operand(b);
+  if (!x.dtype().is_float() || !is_one(beta) || !is_one(alpha)) {
+    return added(self, x.matmul(y), beta, alpha);
+  }
+  const int64_t sizes[] = {a.size(0), b.size(1)};
+  if (!at::is_expandable_to(self.sizes(), sizes)) static_cast<void>(self.expand(sizes));  // throws
+  const auto formula = [](const weft::Tensor& m, const weft::Tensor& n, const weft::Tensor& c) {
+    const weft::Tensor product = m.matmul(n);
+    return product.add(c.cast(product.dtype()));
+  };
+  return deferred_tensor(x.dtype(), Ints(sizes), formula, x, y, operand(self));
 }
 weft::Tensor baddbmm(const Shaped&, const at::Tensor& self, const at::Tensor& a,
                      const at::Tensor& b, const at::Scalar& beta, const at::Scalar& alpha) {

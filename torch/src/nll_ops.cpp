@@ -20,7 +20,8 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
-#include "tensor/places.h"
+#include "tensor/deferred_tensor.h"
+#include "tensor/positions.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
 
@@ -36,12 +37,13 @@ struct Rows {
   weft::Tensor counts;                  // whether it is not ignored
   std::optional<weft::Tensor> weights;  // of each row
 };
-Rows rows_of(const at::Tensor& target, const MaybeTensor& weight, int64_t ignored, DType type) {
-  const weft::Tensor given = operand(target).cast(dtypes::int64);
+Rows rows_of(const weft::Tensor& target, const std::optional<weft::Tensor>& weight, int64_t ignored,
+             DType type) {
+  const weft::Tensor given = target.cast(dtypes::int64);
   const weft::Tensor counts = given.ne(ignored);
   const weft::Tensor classes = weft::Tensor::where(counts, given, int64_t(0));
-  if (!is_given(weight)) return {classes, counts, {}};
-  const weft::Tensor of_class = wide_operand(*weight).cast(type).reshape({weight->numel()});
+  if (!weight) return {classes, counts, {}};
+  const weft::Tensor of_class = weight->cast(type).reshape({weight->numel()});
   return {classes, counts,
           weft::Tensor::where(
               counts, of_class.index_select(0, classes.flatten()).reshape(classes.shape()), 0.0)};
@@ -52,9 +54,9 @@ weft::Tensor checked(const weft::Tensor& classes, int64_t count) {
   return weft::Tensor::where(classes.lt(int64_t(0)), count, classes);
 }
 
-Two forward(const at::Tensor& self, const at::Tensor& target, const MaybeTensor& weight,
-            int64_t reduction, int64_t ignored) {
-  const weft::Tensor x = wide_operand(self);
+Two written_out_forward(const weft::Tensor& x, const weft::Tensor& target,
+                        const std::optional<weft::Tensor>& weight, int64_t reduction,
+                        int64_t ignored) {
   Rows rows = rows_of(target, weight, ignored, x.dtype());
   const int64_t axis = x.ndim() == 1 ? 0 : 1;
   const weft::Tensor index = checked(rows.classes, x.shape()[size_t(axis)]);
@@ -71,22 +73,53 @@ Two forward(const at::Tensor& self, const at::Tensor& target, const MaybeTensor&
   return {reduction == at::Reduction::Mean ? sum.div(total) : sum, total};
 }
 
-weft::Tensor backward(const at::Tensor& gradient, const at::Tensor& self, const at::Tensor& target,
-                      const MaybeTensor& weight, int64_t reduction, int64_t ignored,
-                      const at::Tensor& total_weight) {
-  weft::Tensor g = wide_operand(gradient).neg();
-  if (reduction == at::Reduction::Mean) g = g.div(wide_operand(total_weight));
+Two forward(const at::Tensor& self, const at::Tensor& target, const MaybeTensor& weight,
+            int64_t reduction, int64_t ignored) {
+  const weft::Tensor x = wide_operand(self), t = operand(target);
+  if (is_given(weight)) {
+    return written_out_forward(x, t, wide_operand(weight), reduction, ignored);
+  }
+  const auto nth = [&](size_t n, Ints shape) {
+    const auto formula = [n, reduction, ignored](const weft::Tensor& a, const weft::Tensor& b) {
+      return written_out_forward(a, b, {}, reduction, ignored)[n];
+    };
+    return deferred_tensor(x.dtype(), shape, formula, x, t);
+  };
+  return {nth(0, reduction == at::Reduction::None ? t.shape() : Ints()), nth(1, {})};
+}
+
+// The number of classes is that of an axis of self, which has as many axes as `rank`.
+weft::Tensor written_out_backward(const weft::Tensor& gradient, const weft::Tensor& target,
+                                  const std::optional<weft::Tensor>& weight,
+                                  const weft::Tensor& total_weight, int64_t reduction,
+                                  int64_t ignored, int64_t rank, int64_t class_count) {
+  weft::Tensor g = gradient.neg();
+  if (reduction == at::Reduction::Mean) g = g.div(total_weight);
   Rows rows = rows_of(target, weight, ignored, g.dtype());
   if (rows.weights) g = g.mul(*rows.weights);
   g = weft::Tensor::where(rows.counts, g, 0.0);
-  const int64_t axis = self.dim() == 1 ? 0 : 1;
   const auto by_row = [&](const weft::Tensor& x) {
-    if (self.dim() == 1) return x.reshape({1});
+    if (rank == 1) return x.reshape({1});
     return x.ndim() == 0 ? x : x.unsqueeze(1);
   };
-  const weft::Tensor x = operand(self);
-  return weft::Tensor::where(places_along(x, size_t(axis)).eq(by_row(rows.classes)), by_row(g),
-                             0.0);
+  const weft::Tensor place = positions(weft_device(), class_count, rank == 1 ? 0 : 1, size_t(rank));
+  return weft::Tensor::where(place.eq(by_row(rows.classes)), by_row(g), 0.0);
+}
+
+weft::Tensor backward(const at::Tensor& gradient, const at::Tensor& self, const at::Tensor& target,
+                      const MaybeTensor& weight, int64_t reduction, int64_t ignored,
+                      const at::Tensor& total_weight) {
+  const int64_t rank = self.dim(), count = self.size(rank == 1 ? 0 : 1);
+  const weft::Tensor g = wide_operand(gradient), t = operand(target);
+  const weft::Tensor total = wide_operand(total_weight);
+  if (is_given(weight)) {
+    return written_out_backward(g, t, wide_operand(weight), total, reduction, ignored, rank, count);
+  }
+  const auto formula = [reduction, ignored, rank, count](
+                           const weft::Tensor& a, const weft::Tensor& b, const weft::Tensor& c) {
+    return written_out_backward(a, b, {}, c, reduction, ignored, rank, count);
+  };
+  return deferred_tensor(g.dtype(), ints(self.sizes()), formula, g, t, total);
 }
 
 Two nll_forward(const Shaped&, const at::Tensor& self, const at::Tensor& target,
@@ -147,6 +180,11 @@ at::Tensor nll2d_backward(const at::Tensor& gradient, const at::Tensor& self,
                           const at::Tensor& target, const MaybeTensor& weight, int64_t reduction,
                           int64_t ignored, const at::Tensor& total_weight) {
   check_planes(self, target, weight);
+  TORCH_CHECK(reduction == at::Reduction::None ? gradient.sizes() == target.sizes()
+                                               : gradient.dim() <= 1 && gradient.numel() == 1,
+              "nll_loss2d_backward: unexpected shape of grad_output ", gradient.sizes());
+  TORCH_CHECK(total_weight.numel() == 1, "expected total_weight to be a single element tensor, ",
+              "got: ", total_weight.sizes());
   if (self.numel() == 0) return empty(self.sizes(), self.scalar_type());
   return give(backward(gradient, self, target, weight, reduction, ignored, total_weight)
                   .expand(ints(self.sizes())),

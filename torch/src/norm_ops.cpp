@@ -1,6 +1,7 @@
 // Layer, group and root-mean-square normalisation.
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -17,7 +18,10 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "tensor/deferred_tensor.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::pytorch {
 namespace {
@@ -42,16 +46,61 @@ at::Tensor zeros_of(const at::Tensor& like) {
 struct Moments {
   weft::Tensor mean, rstd;
 };
-Moments moments(const weft::Tensor& x, const std::vector<int64_t>& axes, double eps) {
-  const weft::Tensor mean = x.mean(axes, true);
-  return {mean, x.sub(mean).square().mean(axes, true).add(eps).rsqrt()};
+// Axes [first, past) alone.
+Moments moments(const weft::Tensor& x, int64_t first, int64_t past, double eps) {
+  Sizes shape(x.shape());
+  std::fill(shape.begin() + first, shape.begin() + past, 1);
+  const auto mean_of = [first, past](const weft::Tensor& t) {
+    return t.mean(axes_from(first, past), true);
+  };
+  const auto rstd_of = [first, past, eps](const weft::Tensor& t, const weft::Tensor& mean) {
+    return t.sub(mean).square().mean(axes_from(first, past), true).add(eps).rsqrt();
+  };
+  const weft::Tensor mean = deferred_tensor(x.dtype(), shape, mean_of, x);
+  return {mean, deferred_tensor(x.dtype(), shape, rstd_of, x, mean)};
+}
+
+// Statistics and parameters may be wider than what they are of.
+DType wider(DType a, DType b) { return a.bits() < b.bits() ? b : a; }
+
+// (x - mean) rstd
+weft::Tensor normalized(const weft::Tensor& x, const weft::Tensor& mean, const weft::Tensor& rstd) {
+  const auto formula = [](const weft::Tensor& t, const weft::Tensor& m, const weft::Tensor& r) {
+    return t.sub(m).mul(r);
+  };
+  return deferred_tensor(wider(x.dtype(), rstd.dtype()), x.shape(), formula, x, mean, rstd);
+}
+
+// x weight + bias, where they are given; they broadcast to x.
+weft::Tensor scaled(const weft::Tensor& x, const std::optional<weft::Tensor>& weight,
+                    const std::optional<weft::Tensor>& bias) {
+  if (!weight) return bias ? x.add(*bias) : x;
+  if (!bias) return x.mul(*weight);
+  const auto formula = [](const weft::Tensor& t, const weft::Tensor& w, const weft::Tensor& b) {
+    return t.mul(w).add(b);
+  };
+  return deferred_tensor(wider(x.dtype(), weight->dtype()), x.shape(), formula, x, *weight, *bias);
 }
 
 // The gradient by x of xhat = (x - mean) rstd, of that by xhat.
 weft::Tensor through_moments(const weft::Tensor& g, const weft::Tensor& xhat,
-                             const weft::Tensor& rstd, const std::vector<int64_t>& axes) {
-  const weft::Tensor level = g.mean(axes, true), slope = g.mul(xhat).mean(axes, true);
-  return g.sub(level).sub(xhat.mul(slope)).mul(rstd);
+                             const weft::Tensor& rstd, int64_t first, int64_t past) {
+  const auto formula = [first, past](const weft::Tensor& by, const weft::Tensor& x,
+                                     const weft::Tensor& r) {
+    const auto axes = axes_from(first, past);
+    const weft::Tensor level = by.mean(axes, true), slope = by.mul(x).mean(axes, true);
+    return by.sub(level).sub(x.mul(slope)).mul(r);
+  };
+  return deferred_tensor(wider(g.dtype(), xhat.dtype()), g.shape(), formula, g, xhat, rstd);
+}
+
+// The sum over axes [0, past) of a product.
+weft::Tensor summed_product(const weft::Tensor& a, const weft::Tensor& b, int64_t past) {
+  const auto formula = [past](const weft::Tensor& x, const weft::Tensor& y) {
+    return x.mul(y).sum(axes_from(0, past));
+  };
+  return deferred_tensor(wider(a.dtype(), b.dtype()), a.shape().subspan(size_t(past)), formula, a,
+                         b);
 }
 
 // ---- layers
@@ -74,10 +123,8 @@ Three layer_norm(const at::Tensor& input, at::IntArrayRef normalized_shape,
     return {empty(input.sizes(), input.scalar_type()), mean, rstd};
   }
   const weft::Tensor x = wide_operand(input);
-  const auto [mean, rstd] = moments(x, axes_from(first, input.dim()), eps);
-  weft::Tensor y = x.sub(mean).mul(rstd);
-  if (is_given(weight)) y = y.mul(wide_operand(*weight));
-  if (is_given(bias)) y = y.add(wide_operand(*bias));
+  const auto [mean, rstd] = moments(x, first, input.dim(), eps);
+  weft::Tensor y = scaled(normalized(x, mean, rstd), wide_operand(weight), wide_operand(bias));
   return {give(std::move(y), input.scalar_type()), give(mean, type), give(rstd, type)};
 }
 
@@ -93,17 +140,24 @@ Three layer_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
     if (wanted[2] && is_given(bias)) std::get<2>(result) = zeros_of(*bias);
     return result;
   }
-  const auto inner = axes_from(first, input.dim()), outer = axes_from(0, first);
+  Sizes kept(ints(input.sizes()));
+  std::fill(kept.begin() + first, kept.end(), 1);
+  check_sizes("the gradient", gradient, input.sizes());
+  check_sizes("the mean", mean, ints(kept));
+  check_sizes("the deviation", rstd, ints(kept));
   const weft::Tensor g = wide_operand(gradient), r = wide_operand(rstd);
-  const weft::Tensor xhat = wide_operand(input).sub(wide_operand(mean)).mul(r);
+  const weft::Tensor xhat = normalized(wide_operand(input), wide_operand(mean), r);
   if (wanted[0]) {
     const weft::Tensor by_xhat = is_given(weight) ? g.mul(wide_operand(*weight)) : g;
-    std::get<0>(result) = give(through_moments(by_xhat, xhat, r, inner), input.scalar_type());
+    std::get<0>(result) =
+        give(through_moments(by_xhat, xhat, r, first, input.dim()), input.scalar_type());
   }
   if (wanted[1] && is_given(weight)) {
-    std::get<1>(result) = give(g.mul(xhat).sum(outer), weight->scalar_type());
+    std::get<1>(result) = give(summed_product(g, xhat, first), weight->scalar_type());
   }
-  if (wanted[2] && is_given(bias)) std::get<2>(result) = give(g.sum(outer), bias->scalar_type());
+  if (wanted[2] && is_given(bias)) {
+    std::get<2>(result) = give(g.sum(axes_from(0, first)), bias->scalar_type());
+  }
   return result;
 }
 
@@ -130,10 +184,12 @@ Three group_norm(const at::Tensor& input, const MaybeTensor& weight, const Maybe
     return {empty(input.sizes(), input.scalar_type()), mean, rstd};
   }
   const weft::Tensor x = in_groups(input, n, c, places, groups);
-  const auto [mean, rstd] = moments(x, {2, 3}, eps);
-  weft::Tensor y = x.sub(mean).mul(rstd);
-  if (is_given(weight)) y = y.mul(parameter_in_groups(*weight, groups));
-  if (is_given(bias)) y = y.add(parameter_in_groups(*bias, groups));
+  const auto [mean, rstd] = moments(x, 2, 4, eps);
+  const auto parameter = [&](const MaybeTensor& p) -> std::optional<weft::Tensor> {
+    if (!is_given(p)) return {};
+    return parameter_in_groups(*p, groups);
+  };
+  const weft::Tensor y = scaled(normalized(x, mean, rstd), parameter(weight), parameter(bias));
   return {
       give_in(y.reshape(ints(input.sizes())), input.scalar_type(), input.suggest_memory_format()),
       give(mean.reshape({n, groups}), type), give(rstd.reshape({n, groups}), type)};
@@ -161,10 +217,10 @@ Three group_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
   const weft::Tensor g = in_groups(gradient, n, c, places, groups);
   const weft::Tensor r = wide_operand(rstd).reshape({n, groups, 1, 1});
   const weft::Tensor m = wide_operand(mean).reshape({n, groups, 1, 1});
-  const weft::Tensor xhat = in_groups(input, n, c, places, groups).sub(m).mul(r);
+  const weft::Tensor xhat = normalized(in_groups(input, n, c, places, groups), m, r);
   if (wanted[0]) {
     const weft::Tensor by_xhat = is_given(weight) ? g.mul(parameter_in_groups(*weight, groups)) : g;
-    const weft::Tensor dx = through_moments(by_xhat, xhat, r, {2, 3});
+    const weft::Tensor dx = through_moments(by_xhat, xhat, r, 2, 4);
     std::get<0>(result) = give_in(dx.reshape(ints(input.sizes())), input.scalar_type(),
                                   input.suggest_memory_format());
   }
@@ -192,10 +248,13 @@ std::tuple<at::Tensor, at::Tensor> rms_norm(const at::Tensor& input,
                                             is_given(weight) ? *weight : none);
   const int64_t first = input.dim() - int64_t(normalized_shape.size());
   const weft::Tensor x = wide_operand(input);
-  const weft::Tensor rstd =
-      x.square().mean(axes_from(first, input.dim()), true).add(eps_of(input, eps)).rsqrt();
-  weft::Tensor y = x.mul(rstd);
-  if (is_given(weight)) y = y.mul(wide_operand(*weight));
+  Sizes kept(x.shape());
+  std::fill(kept.begin() + first, kept.end(), 1);
+  const auto rstd_of = [first, added = eps_of(input, eps)](const weft::Tensor& t) {
+    return t.square().mean(axes_from(first, t.ndim()), true).add(added).rsqrt();
+  };
+  const weft::Tensor rstd = deferred_tensor(x.dtype(), kept, rstd_of, x);
+  weft::Tensor y = scaled(x.mul(rstd), wide_operand(weight), {});
   const c10::ScalarType type = input.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   return {give(std::move(y), input.scalar_type()), give(rstd, type)};
 }

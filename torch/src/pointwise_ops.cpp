@@ -125,7 +125,11 @@ Number number_in(const at::Scalar& scalar, c10::ScalarType type) {
   return is_rounded ? double(float(c10::BFloat16(float(scalar.toDouble())))) : number_of(scalar);
 }
 weft::Tensor pow_to_number(const Shaped& s, const at::Tensor& a, const at::Scalar& exponent) {
-  if (exponent.isFloatingPoint() && exponent.toDouble() == -0.5) return s.in(a).rsqrt();
+  const double power = exponent.isFloatingPoint() ? exponent.toDouble() : 0;
+  if (std::abs(power) == 0.5 && *s.common == at::kHalf) {  // no roots: pow(-inf, 0.5) is inf
+    return s.in(a).pow(number(exponent, at::kHalf));
+  }
+  if (power == -0.5) return s.in(a).rsqrt();
   return s.in(a).pow(number_in(exponent, *s.common));
 }
 weft::Tensor pow_of_number(const Shaped&, const at::Scalar& base, const at::Tensor& exponent) {

@@ -25,10 +25,12 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
+#include "tensor/deferred_tensor.h"
 #include "tensor/windows.h"
 #include "weft/dtype.h"
 #include "weft/small_vector.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::pytorch {
 namespace {
@@ -62,18 +64,57 @@ WindowAxes axes_of(IntArrayRef sizes, const PoolOptions& options) {
   return axes;
 }
 
+// The same options, to be copied as bytes.
+class KeptOptions {
+ public:
+  explicit KeptOptions(const PoolOptions& options)
+      : count_(options.kernel_size.size()),
+        has_stride_(!options.stride.empty()),
+        ceil_mode_(options.ceil_mode) {
+    const auto set = [](Numbers& to, const std::vector<int64_t>& list) {
+      std::ranges::copy(list, to.begin());
+    };
+    set(kernel_, options.kernel_size);
+    set(stride_, options.stride);
+    set(padding_, options.padding);
+    set(dilation_, options.dilation);
+  }
+  PoolOptions options() const {
+    const auto list = [&](const Numbers& numbers) { return IntArrayRef(numbers.data(), count_); };
+    return options_of(count_, list(kernel_), has_stride_ ? list(stride_) : IntArrayRef(),
+                      list(padding_), list(dilation_), ceil_mode_);
+  }
+
+ private:
+  using Numbers = std::array<int64_t, 3>;
+
+  size_t count_;
+  bool has_stride_, ceil_mode_;
+  Numbers kernel_{}, stride_{}, padding_{}, dilation_{};
+};
+
 // ---- the largest
 
-Two max_pool(const at::Tensor& x, const PoolOptions& options) {
-  auto [largest, index] = operand(x).max_pool2d_with_indices(options);
-  return {std::move(largest), std::move(index)};
+// Of this shape.
+Two max_pool(const at::Tensor& self, const PoolOptions& options, at::IntArrayRef sizes) {
+  const weft::Tensor x = operand(self);
+  const KeptOptions kept(options);
+  const auto largest = [kept](const weft::Tensor& t) {
+    return t.max_pool2d_with_indices(kept.options()).first;
+  };
+  const auto index = [kept](const weft::Tensor& t) {
+    return t.max_pool2d_with_indices(kept.options()).second;
+  };
+  return {deferred_tensor(x.dtype(), ints(sizes), largest, x),
+          deferred_tensor(dtypes::int32, ints(sizes), index, x)};
 }
 
 // Each window gives its gradient to the element whose place it kept.
-weft::Tensor max_pool_backward(const at::Tensor& gradient, const at::Tensor& self,
-                               const PoolOptions& options, const at::Tensor& indices) {
-  const WindowAxes axes = axes_of(self.sizes(), options);
-  Sizes plane, raised(ints(gradient.sizes()));
+weft::Tensor written_out_backward(const weft::Tensor& gradient, const weft::Tensor& indices,
+                                  Ints self, const PoolOptions& options) {
+  const Sizes own(self);
+  const WindowAxes axes = axes_of(ints(own), options);
+  Sizes plane, raised(gradient.shape());
   int64_t size = 1;
   for (const WindowAxis& axis : axes) {
     plane.push_back(axis.size);
@@ -84,16 +125,27 @@ weft::Tensor max_pool_backward(const at::Tensor& gradient, const at::Tensor& sel
       weft::Tensor::arange(int64_t(0), size, int64_t(1), dtypes::int32, weft_device().name())
           .reshape(plane);
   const weft::Tensor seen = windows_of(places, axes, int64_t(-1));
-  const weft::Tensor index = operand(indices).cast(dtypes::int32).reshape(raised);
-  const weft::Tensor g = wide_operand(gradient).reshape(raised);
-  const weft::Tensor by_windows = weft::Tensor::where(seen.eq(index), g, 0.0);
-  return pulled_back(self.sizes(), by_windows,
+  const weft::Tensor index = indices.cast(dtypes::int32).reshape(raised);
+  const weft::Tensor by_windows =
+      weft::Tensor::where(seen.eq(index), gradient.reshape(raised), 0.0);
+  return pulled_back(ints(own), by_windows,
                      [&](const weft::Tensor& x) { return windows_of(x, axes, int64_t(0)); });
 }
 
-Two max_pool2d(const Shaped&, const at::Tensor& self, IntArrayRef kernel, IntArrayRef stride,
+weft::Tensor max_pool_backward(const at::Tensor& gradient, const at::Tensor& self,
+                               const PoolOptions& options, const at::Tensor& indices) {
+  const weft::Tensor g = wide_operand(gradient);
+  const auto formula = [kept = KeptOptions(options)](Ints shape, const weft::Tensor& by,
+                                                     const weft::Tensor& index) {
+    return written_out_backward(by, index, shape, kept.options());
+  };
+  return deferred_tensor(g.dtype(), ints(self.sizes()), formula, g, operand(indices));
+}
+
+Two max_pool2d(const Shaped& s, const at::Tensor& self, IntArrayRef kernel, IntArrayRef stride,
                IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
-  return max_pool(self, options_of(2, kernel, stride, padding, dilation, ceil_mode));
+  return max_pool(self, options_of(2, kernel, stride, padding, dilation, ceil_mode),
+                  s.out().sizes());
 }
 weft::Tensor max_pool2d_backward(const Shaped&, const at::Tensor& gradient, const at::Tensor& self,
                                  IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
@@ -148,7 +200,7 @@ std::tuple<at::Tensor, at::Tensor> max_pool3d(const at::Tensor& self, IntArrayRe
     indices.unsafeGetTensorImpl()->empty_tensor_restride(format);
   }
   if (out.numel() == 0) return {out, indices};
-  Two both = max_pool(self, options_of(3, kernel, stride, padding, dilation, ceil_mode));
+  Two both = max_pool(self, options_of(3, kernel, stride, padding, dilation, ceil_mode), sizes);
   put(out, std::move(both[0]));
   put(indices, std::move(both[1]));
   return {std::move(out), std::move(indices)};
@@ -161,7 +213,7 @@ std::tuple<at::Tensor&, at::Tensor&> max_pool3d_out(const at::Tensor& self, IntA
   at::native::resize_output(out, sizes);
   at::native::resize_output(indices, sizes);
   if (out.numel() == 0) return {out, indices};
-  Two both = max_pool(self, options_of(3, kernel, stride, padding, dilation, ceil_mode));
+  Two both = max_pool(self, options_of(3, kernel, stride, padding, dilation, ceil_mode), sizes);
   put(out, std::move(both[0]));
   put(indices, std::move(both[1]));
   return {out, indices};
@@ -169,7 +221,9 @@ std::tuple<at::Tensor&, at::Tensor&> max_pool3d_out(const at::Tensor& self, IntA
 at::Tensor max_pool3d_backward(const at::Tensor& gradient, const at::Tensor& self,
                                IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
                                IntArrayRef dilation, bool ceil_mode, const at::Tensor& indices) {
-  sizes_of_max_pool3d(self, kernel, stride, padding, dilation, ceil_mode);
+  const auto sizes = sizes_of_max_pool3d(self, kernel, stride, padding, dilation, ceil_mode);
+  check_sizes("the gradient", gradient, sizes);
+  check_sizes("indices", indices, sizes);
   at::Tensor result = empty(self.sizes(), self.scalar_type());
   if (result.numel() == 0) return result;
   put(result,

@@ -20,6 +20,7 @@
 #include "new_tensors.h"
 #include "operators.h"
 #include "storage.h"
+#include "tensor/deferred_tensor.h"
 #include "tensor/random_bits.h"
 #include "weft/dtype.h"
 #include "weft/jit.h"
@@ -66,9 +67,12 @@ at::Tensor& uniform_(at::Tensor& self, double from, double to, Generator generat
     put(self, units_of(blocks, dtype));
     return self;
   }
-  const weft::Tensor u = units_of(blocks, working(self.scalar_type()));
-  const weft::Tensor x = u.mul(to - from).add(from).cast(dtype);
-  put(self, weft::Tensor::where(x.ge(to), number(from, self.scalar_type()), x));  // rounded up
+  const auto formula = [from, to, dtype](const weft::Tensor& u) {
+    const weft::Tensor x = u.mul(to - from).add(from).cast(dtype);
+    return weft::Tensor::where(x.ge(to), from, x);  // rounded up
+  };
+  put(self, deferred_tensor(dtype, blocks.shape(), formula,
+                            units_of(blocks, working(self.scalar_type()))));
   return self;
 }
 

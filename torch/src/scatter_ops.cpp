@@ -17,6 +17,7 @@
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
+#include "base/ref.h"
 #include "convert.h"
 #include "ir/op.h"
 #include "ir/scalar.h"
@@ -172,8 +173,8 @@ void scatter_reduce_two(const at::Tensor& out, int64_t dim, const at::Tensor& in
 Chosen slices(const at::Tensor& out, int64_t dim, const at::Tensor& index) {
   const weft::Tensor x = axis_handle(out);
   const auto at = int64_t(axis_in(out, dim));
-  Places places = places_of("index", axis_handle(index), at, x.shape()[size_t(at)], kNegative);
-  return {x, at, at + 1, std::move(places.index)};
+  return {x, at, at + 1,
+          index_of("index", axis_handle(index), at, x.shape()[size_t(at)], kNegative)};
 }
 
 void index_add(const at::Tensor& out, int64_t dim, const at::Tensor& index,
@@ -223,8 +224,8 @@ at::Tensor unfold_backward(const at::Tensor& grad, at::IntArrayRef sizes, int64_
     const weft::Tensor windows = handle(grad).movedim(Ints(from), Ints(to));
     const weft::Tensor first = positions(weft_device(), grad.size(dim), 0, 2).mul(step);
     const weft::Tensor index = first.add(positions(weft_device(), size, 1, 2));
-    const Places places = places_of("unfold", index, dim, sizes[size_t(dim)], kNegative);
-    Chosen{none, dim, dim + 1, places.index}.write("unfold", read(windows), Op::ADD);
+    Ref<Value> places = index_of("unfold", index, dim, sizes[size_t(dim)], kNegative);
+    Chosen{none, dim, dim + 1, std::move(places)}.write("unfold", read(windows), Op::ADD);
   }
   put(result, none);
   return result;

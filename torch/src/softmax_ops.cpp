@@ -13,6 +13,7 @@
 #include "formulas.h"
 #include "operators.h"
 #include "structured.h"
+#include "tensor/deferred_tensor.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {
@@ -41,14 +42,21 @@ weft::Tensor sum_along(const weft::Tensor& x, int64_t dim) {
 // y (g - sum(g y))
 weft::Tensor softmax_backward(const Shaped&, const at::Tensor& gradient, const at::Tensor& output,
                               int64_t dim, at::ScalarType) {
-  const weft::Tensor y = wide_operand(output), product = wide_operand(gradient).mul(y);
-  return product.sub(y.mul(sum_along(product, dim)));
+  const auto formula = [dim](const weft::Tensor& g, const weft::Tensor& y) {
+    const weft::Tensor product = g.mul(y);
+    return product.sub(y.mul(sum_along(product, dim)));
+  };
+  const weft::Tensor g = wide_operand(gradient);
+  return deferred_tensor(g.dtype(), g.shape(), formula, g, wide_operand(output).cast(g.dtype()));
 }
 // g - exp(y) sum(g)
 weft::Tensor log_softmax_backward(const Shaped&, const at::Tensor& gradient,
                                   const at::Tensor& output, int64_t dim, at::ScalarType) {
+  const auto formula = [dim](const weft::Tensor& g, const weft::Tensor& y) {
+    return g.sub(y.exp().mul(sum_along(g, dim)));
+  };
   const weft::Tensor g = wide_operand(gradient);
-  return g.sub(wide_operand(output).exp().mul(sum_along(g, dim)));
+  return deferred_tensor(g.dtype(), g.shape(), formula, g, wide_operand(output).cast(g.dtype()));
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT

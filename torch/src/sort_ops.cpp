@@ -40,6 +40,7 @@ Two sort(const Shaped&, const at::Tensor& self, std::optional<bool> /*stable*/, 
 Two topk(const Shaped& s, const at::Tensor& self, int64_t k, int64_t dim, bool largest,
          bool /*sorted*/) {
   auto [values, places] = handle(self).topk(k, at::maybe_wrap_dim(dim, self.dim()), largest);
+  if (self.dim() != 0) return {std::move(values), std::move(places)};
   const Sizes shape(ints(s.out().sizes()));
   return {values.reshape(shape), places.reshape(shape)};
 }

@@ -1,0 +1,37 @@
+// Functions of Terms that are made of many operations, recorded as one (value/deferred.h).
+//
+//   Term erf(const Term& x) { return deferred<erf_of>(x); }
+#pragma once
+
+#include <cstdint>
+
+#include "base/ref.h"
+#include "tensor/term.h"
+#include "value/deferred.h"
+#include "value/value.h"
+#include "weft/view.h"
+
+namespace weft {
+
+inline constexpr int64_t kValuesOfFunction = 64;
+
+// formula(x): of the dtype and shape of x.
+template <Term (*formula)(const Term&)>
+Term deferred(const Term& x) {
+  const Value& like = *x.value();
+  const auto written_out = [](Ints, const Ref<Value>& v) { return formula(Term(v)).value(); };
+  return Term(deferred({like.dtype(), like.device(), like.shape(), kValuesOfFunction}, written_out,
+                       x.value()));
+}
+// formula(x, y): of the dtype of both, and the shape of x, or of y where x is a scalar.
+template <Term (*formula)(const Term&, const Term&)>
+Term deferred(const Term& x, const Term& y) {
+  const Value& like = *(x.value()->shape().empty() ? y : x).value();
+  const auto written_out = [](Ints, const Ref<Value>& v, const Ref<Value>& w) {
+    return formula(Term(v), Term(w)).value();
+  };
+  return Term(deferred({like.dtype(), like.device(), like.shape(), kValuesOfFunction}, written_out,
+                       x.value(), y.value()));
+}
+
+}  // namespace weft

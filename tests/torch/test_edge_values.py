@@ -1,0 +1,37 @@
+"""Functions at infinities and zeros: as on the CPU."""
+
+import pytest
+import torch
+from on_both_devices import DEVICES
+
+INFINITY = float("inf")
+EDGES = [INFINITY, -INFINITY, float("nan"), 0.0, -0.0, 4.0, -4.0]
+
+
+def same(function, dtype):
+    expected, actual = (function(torch.tensor(EDGES, dtype=dtype).to(device)).cpu() for device in DEVICES)
+    torch.testing.assert_close(actual, expected, equal_nan=True)
+    assert torch.equal(actual.signbit() & (actual == 0), expected.signbit() & (expected == 0))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("power", [0.5, -0.5])
+def test_roots(power, dtype):
+    """PyTorch takes roots, but of float16 powers: of -inf they are inf and 0."""
+    same(lambda x: x ** power, dtype)
+
+
+@pytest.mark.parametrize("dtype, kind", [
+    (torch.float32, "tanh"), (torch.float64, "none"), (torch.float64, "tanh"), (torch.float16, "none"),
+    (torch.bfloat16, "tanh"),
+])
+def test_gelu(dtype, kind):
+    same(lambda x: torch.nn.functional.gelu(x, approximate=kind), dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_gelu_of_infinity(dtype):
+    """Where the CPU's vectors give NaN (float32, by erf), as in float64."""
+    x = torch.tensor([INFINITY, -INFINITY], dtype=dtype, device="weft")
+    values = torch.nn.functional.gelu(x).tolist()
+    assert values[0] == INFINITY and values[1] != values[1]
