@@ -107,7 +107,9 @@ class Region {
     Item item{{n}, {n.srcs().begin(), n.srcs().end()}};
     if (const uint64_t m = memory_read(n)) item.reads.push_back(m);
     if (const uint64_t m = memory_written(n)) item.writes.push_back(m);
-    todo.insert(todo.end(), item.needs.begin(), item.needs.end());
+    // The first one first: loops of one range then run their parts as a reader expects, and memory
+    // is read upwards.
+    todo.insert(todo.end(), item.needs.rbegin(), item.needs.rend());
     items_.push_back(std::move(item));
     item_of_.put_number(n, items_.size());
   }

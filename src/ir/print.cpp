@@ -109,11 +109,13 @@ std::string to_dot(UOp root) {
   for (UOp n : toposort(root)) {
     std::string label = fmt::format("{}\n{}", name_of(n.op()), n.dtype().name());
     if (const std::string arg = text_of_arg(n); !arg.empty()) label += "\n" + arg;
+    // quoted() writes the line breaks as \x0a: Graphviz wants \n
+    const std::string text = quoted(label);
     std::string escaped;
-    for (const char c : quoted(label)) escaped += c;
-    // quoted() wrote the line breaks as \x0a: Graphviz wants \n
-    for (size_t at = 0; (at = escaped.find("\\x0a", at)) != std::string::npos;) {
-      escaped.replace(at, 4, "\\n");
+    for (size_t from = 0, at = 0; at != std::string::npos; from = at + 4) {
+      at = text.find("\\x0a", from);
+      escaped.append(text, from, at - from);
+      if (at != std::string::npos) escaped += "\\n";
     }
     out += fmt::format("  n{} [label={}, fillcolor=\"{}\"];\n", next, escaped,
                        colours[size_t(info(n.op()).group)]);

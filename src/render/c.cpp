@@ -28,23 +28,7 @@
 namespace weft {
 namespace {
 
-struct CType {
-  Scalar scalar;
-  std::string_view name, c;
-};
-constexpr CType kTypes[] = {
-    {Scalar::kBool, "b8", "_Bool"},
-    {Scalar::kInt8, "i8", "signed char"},
-    {Scalar::kInt16, "i16", "short"},
-    {Scalar::kInt32, "i32", "int"},
-    {Scalar::kInt64, "i64", "long long"},
-    {Scalar::kUInt8, "u8", "unsigned char"},
-    {Scalar::kUInt16, "u16", "unsigned short"},
-    {Scalar::kUInt32, "u32", "unsigned"},
-    {Scalar::kUInt64, "u64", "unsigned long long"},
-    {Scalar::kFloat32, "f32", "float"},
-    {Scalar::kFloat64, "f64", "double"},
-};
+constexpr auto kTypes = c_types({Scalar::kBool, "b8", "_Bool"});
 
 const CType& type_row(DType t) {
   for (const CType& row : kTypes) {
@@ -64,7 +48,8 @@ class CRenderer : public CStyleRenderer {
     walk();
     std::string out = "#pragma STDC FP_CONTRACT OFF\n";
     for (const CType& row : kTypes) {
-      if (scalars_.contains(row.scalar)) out += fmt::format("typedef {} {};\n", row.c, row.name);
+      if (scalars_.contains(row.scalar))
+        out += fmt::format("typedef {} {};\n", row.defined_as, row.name);
     }
     out += vector_types() + functions_;
     out += fmt::format(

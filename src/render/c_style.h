@@ -2,6 +2,7 @@
 // use them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,6 +17,29 @@
 #include "rewrite/pattern.h"
 
 namespace weft {
+
+// A type of the language. Narrow floats are held as unsigned integers, and bool has a byte in
+// memory.
+struct CType {
+  Scalar scalar;
+  std::string_view name;
+  std::string_view defined_as{};  // empty: the language has the name
+};
+
+// Those of a language that has C's names for numbers.
+constexpr std::array<CType, 11> c_types(CType boolean) {
+  return {boolean,
+          CType{Scalar::kInt8, "i8", "signed char"},
+          CType{Scalar::kInt16, "i16", "short"},
+          CType{Scalar::kInt32, "i32", "int"},
+          CType{Scalar::kInt64, "i64", "long long"},
+          CType{Scalar::kUInt8, "u8", "unsigned char"},
+          CType{Scalar::kUInt16, "u16", "unsigned short"},
+          CType{Scalar::kUInt32, "u32", "unsigned"},
+          CType{Scalar::kUInt64, "u64", "unsigned long long"},
+          CType{Scalar::kFloat32, "f32", "float"},
+          CType{Scalar::kFloat64, "f64", "double"}};
+}
 
 // How tightly an expression binds.
 enum Precedence : uint8_t {

@@ -95,7 +95,7 @@ constexpr GpuDialect kCuda{
     .name = "CUDA C",
     .start = "",
     .function_start = "static __device__ __forceinline__",
-    .types = kCTypes,
+    .types = kCppTypes,
     .suffix_of_64_bits = "ll",
     .kernel = "extern \"C\" __global__ void __launch_bounds__($n) ",
     .buffer = "$T* $N",

@@ -98,7 +98,7 @@ class GpuCRenderer : public CStyleRenderer {
     find_folds();
     walk();
     std::string out(dialect_.start);
-    for (const GpuType& t : dialect_.types) {
+    for (const CType& t : dialect_.types) {
       if (scalars_.contains(t.scalar) && !t.defined_as.empty()) {
         out += fmt::format("typedef {} {};\n", t.defined_as, t.name);
       }
@@ -115,7 +115,7 @@ class GpuCRenderer : public CStyleRenderer {
 
  protected:
   std::string type(DType t) override {
-    const GpuType& row = type_row(t);
+    const CType& row = type_row(t);
     if (!t.is_vector()) {
       scalars_.insert(row.scalar);
       return std::string(row.name);
@@ -263,8 +263,8 @@ class GpuCRenderer : public CStyleRenderer {
     return t.is_bool() ? DType{Scalar::kUInt8, t.space, t.lanes} : t;
   }
 
-  const GpuType& type_row(DType t) const {
-    for (const GpuType& row : dialect_.types) {
+  const CType& type_row(DType t) const {
+    for (const CType& row : dialect_.types) {
       if (row.scalar == held_as(t).scalar) return row;
     }
     throw InternalError(fmt::format("render: {} has no type for {}", dialect_.name, t.name()));

@@ -17,28 +17,8 @@
 
 namespace weft {
 
-// A type of the language. Narrow floats are held as unsigned integers, and bool has a byte in
-// memory.
-struct GpuType {
-  Scalar scalar;
-  std::string_view name;
-  std::string_view defined_as{};  // empty: the language has the name
-};
-
-// Those of languages that are C++ for GPUs.
-inline constexpr GpuType kCTypes[] = {
-    {Scalar::kBool, "bool"},
-    {Scalar::kInt8, "i8", "signed char"},
-    {Scalar::kInt16, "i16", "short"},
-    {Scalar::kInt32, "i32", "int"},
-    {Scalar::kInt64, "i64", "long long"},
-    {Scalar::kUInt8, "u8", "unsigned char"},
-    {Scalar::kUInt16, "u16", "unsigned short"},
-    {Scalar::kUInt32, "u32", "unsigned"},
-    {Scalar::kUInt64, "u64", "unsigned long long"},
-    {Scalar::kFloat32, "f32", "float"},
-    {Scalar::kFloat64, "f64", "double"},
-};
+// The types of languages that are C++ for GPUs.
+inline constexpr auto kCppTypes = c_types({Scalar::kBool, "bool"});
 
 // A row for CASTs that the base has none for, or not the best one.
 struct GpuCast {
@@ -65,7 +45,7 @@ struct GpuDialect {
   std::string_view name;   // of the language, for messages
   std::string_view start;  // the first lines of a source
   std::string_view function_start = "static";
-  std::span<const GpuType> types;
+  std::span<const CType> types;
   std::string_view suffix_of_64_bits = "l";  // of literals
 
   // The kernel's function.

@@ -17,7 +17,7 @@ constexpr GpuDialect kHip{
     .name = "HIP",
     .start = "#pragma clang fp contract(off)\n",
     .function_start = "static inline __device__",
-    .types = kCTypes,
+    .types = kCppTypes,
     .suffix_of_64_bits = "ll",
     .kernel = "extern \"C\" __global__ void __launch_bounds__($n) ",
     .buffer = "$T* $N",

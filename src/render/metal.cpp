@@ -13,11 +13,11 @@
 namespace weft {
 namespace {
 
-constexpr GpuType kTypes[] = {{Scalar::kBool, "bool"},     {Scalar::kInt8, "char"},
-                              {Scalar::kInt16, "short"},   {Scalar::kInt32, "int"},
-                              {Scalar::kInt64, "long"},    {Scalar::kUInt8, "uchar"},
-                              {Scalar::kUInt16, "ushort"}, {Scalar::kUInt32, "uint"},
-                              {Scalar::kUInt64, "ulong"},  {Scalar::kFloat32, "float"}};
+constexpr CType kTypes[] = {{Scalar::kBool, "bool"},     {Scalar::kInt8, "char"},
+                            {Scalar::kInt16, "short"},   {Scalar::kInt32, "int"},
+                            {Scalar::kInt64, "long"},    {Scalar::kUInt8, "uchar"},
+                            {Scalar::kUInt16, "ushort"}, {Scalar::kUInt32, "uint"},
+                            {Scalar::kUInt64, "ulong"},  {Scalar::kFloat32, "float"}};
 
 // The language's own vectors have at most four lanes: a structure aligned to one element has any
 // number.

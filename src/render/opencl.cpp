@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-constexpr GpuType kTypes[] = {
+constexpr CType kTypes[] = {
     {Scalar::kBool, "bool"},     {Scalar::kInt8, "char"},     {Scalar::kInt16, "short"},
     {Scalar::kInt32, "int"},     {Scalar::kInt64, "long"},    {Scalar::kUInt8, "uchar"},
     {Scalar::kUInt16, "ushort"}, {Scalar::kUInt32, "uint"},   {Scalar::kUInt64, "ulong"},

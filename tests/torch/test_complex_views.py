@@ -1,7 +1,7 @@
 """Complex tensors: their real and imaginary parts are views, conjugates and negatives are views with a bit."""
 
 import torch
-from on_both_devices import complexes, numbers, same_on_both
+from on_both_devices import assert_same, complexes, numbers, same_on_both
 
 
 @same_on_both
@@ -101,3 +101,20 @@ def test_a_complex_tensor_is_filled(d):
     a[0] = 1 - 2j
     b = torch.full((2,), 3j, device=d)
     return a, b, a.to(torch.complex128), b.real.contiguous()
+
+
+def test_norms_of_complex_numbers():
+    z = complexes("cpu", 3, 2, first=-3)
+    for p in (0, 1, 2, 3.5, float("inf"), -float("inf")):
+        expected = torch.linalg.vector_norm(z, p, dim=1)
+        assert_same(expected, torch.linalg.vector_norm(z.to("weft"), p, dim=1), rtol=1e-6, atol=0)
+    assert_same(z.norm(), z.to("weft").norm(), rtol=1e-6, atol=0)
+
+
+def test_the_gradient_of_the_largest_complex_number_goes_to_it():
+    torch.manual_seed(0)
+    z = torch.randn(64, 5, dtype=torch.complex64)
+    expected = torch.where(z.abs() == z.abs().amax(1, keepdim=True), z.sgn(), 0)
+    here = z.to("weft").requires_grad_()
+    torch.linalg.vector_norm(here, float("inf"), dim=1).sum().backward()
+    torch.testing.assert_close(here.grad.cpu(), expected)

@@ -109,5 +109,31 @@ TEST(LinearizeOrder, OutsideOfLoops) {
   EXPECT_EQ(run(linear, {0, 0, 0, 0, 0, 0, 0, 3}), (std::vector<double>{9, 9, 9, 9, 0, 0, 0, 3}));
 }
 
+// Accumulators of one loop are added to in the order of what they are added up to: memory is read
+// upwards.
+TEST(LinearizeOrder, AccumulatorsOfOneLoopFirstToLast) {
+  Arena arena;
+  const UOp m = define_global(arena, dtypes::float32, 8, 0);
+  const UOp i = range(arena, 2, 0);
+  UOp sum;
+  for (int64_t k = 0; k < 4; k++) {
+    const UOp reg = define_reg(arena, dtypes::float32, k);
+    const UOp before = after(reg, std::vector{reg.assign(number(arena, 0)), i});
+    const UOp x = load(index(m, i * index_const(arena, 4) + index_const(arena, k)));
+    const UOp part = after(reg, end(before.assign(before + x), i));
+    sum = sum ? sum + part : part;
+  }
+  const UOp linear = listed(sink(index(m, index_const(arena, 0)).assign(sum)));
+  EXPECT_EQ(count(linear, Op::END), 1U);
+  std::vector<int64_t> offsets;
+  for (UOp n : linear.srcs()) {
+    if (!n.is(Op::LOAD)) continue;
+    const UOp at = n.src(0).src(1);
+    offsets.push_back(at.is(Op::ADD) ? at.src(1).const_int() : 0);
+  }
+  EXPECT_EQ(offsets, (std::vector<int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(run(linear, {1, 2, 3, 4, 5, 6, 7, 8})[0], 36);
+}
+
 }  // namespace
 }  // namespace weft

@@ -68,6 +68,18 @@ Two aminmax(const Shaped&, const at::Tensor& self, std::optional<int64_t> dim, b
 
 enum class Nans : uint8_t { kWin, kIgnored };
 
+// Results with the axis of size 1, as the operand's shape and `keepdim` want them.
+Two without_axis(Two results, const weft::Tensor& given, int64_t dim, bool keepdim) {
+  for (weft::Tensor& each : results) {
+    if (given.ndim() == 0) {
+      each = each.reshape(Ints{});
+    } else if (!keepdim) {
+      each = each.squeeze(dim);
+    }
+  }
+  return results;
+}
+
 // The element in the middle, the lower of two.
 Two median_of(const weft::Tensor& given, int64_t dim, bool keepdim, Nans nans) {
   const weft::Tensor x = given.ndim() == 0 ? given.reshape({1}) : given;
@@ -80,30 +92,29 @@ Two median_of(const weft::Tensor& given, int64_t dim, bool keepdim, Nans nans) {
   } else {
     rank = rank.neg().add(n - 1).div(int64_t(2), Rounding::kTowardZero).maximum(int64_t(0));
   }
-  Two result{values.gather(dim, rank), places.gather(dim, rank)};
-  for (weft::Tensor& each : result) {
-    if (given.ndim() == 0) {
-      each = each.reshape(Ints{});
-    } else if (!keepdim) {
-      each = each.squeeze(dim);
-    }
-  }
-  return result;
+  return without_axis({values.gather(dim, rank), places.gather(dim, rank)}, given, dim, keepdim);
 }
 
 // Values as the operand, and their places.
-void set_reduced(at::impl::MetaBase& meta, const at::Tensor& self, int64_t axis, bool keepdim) {
-  std::vector<int64_t> sizes = self.sizes().vec();
-  if (!sizes.empty() && keepdim) sizes[size_t(axis)] = 1;
-  if (!sizes.empty() && !keepdim) sizes.erase(sizes.begin() + axis);
-  meta.set_output_raw_strided(0, sizes, {}, self.options());
-  meta.set_output_raw_strided(1, sizes, {}, self.options().dtype(at::kLong));
-}
 struct PlacesMeta : at::impl::MetaBase {
-  void meta(const at::Tensor& self, int64_t dim, bool keepdim) {
+  void set_reduced(const at::Tensor& self, int64_t dim, bool keepdim, const char* name) {
     const int64_t axis = at::maybe_wrap_dim(dim, self.dim());
-    at::native::zero_numel_check_dims(self, axis, "median()");
-    set_reduced(*this, self, axis, keepdim);
+    at::native::zero_numel_check_dims(self, axis, name);
+    std::vector<int64_t> sizes = self.sizes().vec();
+    if (!sizes.empty() && keepdim) sizes[size_t(axis)] = 1;
+    if (!sizes.empty() && !keepdim) sizes.erase(sizes.begin() + axis);
+    set_output_raw_strided(0, sizes, {}, self.options());
+    set_output_raw_strided(1, sizes, {}, self.options().dtype(at::kLong));
+  }
+};
+struct MedianMeta : PlacesMeta {
+  void meta(const at::Tensor& self, int64_t dim, bool keepdim) {
+    set_reduced(self, dim, keepdim, "median()");
+  }
+};
+struct ModeMeta : PlacesMeta {
+  void meta(const at::Tensor& self, int64_t dim, bool keepdim) {
+    set_reduced(self, dim, keepdim, "mode()");
   }
 };
 template <Nans nans>
@@ -131,23 +142,8 @@ Two mode_of(const weft::Tensor& given, int64_t dim, bool keepdim) {
   const weft::Tensor place = weft::Tensor::arange(int64_t(0), rows.shape().back(), int64_t(1),
                                                   dtypes::int64, given.device());
   const weft::Tensor index = weft::Tensor::where(rows.eq(value), place, int64_t(0)).max(last, true);
-  Two result{value.transpose(dim, -1), index.transpose(dim, -1)};
-  for (weft::Tensor& each : result) {
-    if (given.ndim() == 0) {
-      each = each.reshape(Ints{});
-    } else if (!keepdim) {
-      each = each.squeeze(dim);
-    }
-  }
-  return result;
+  return without_axis({value.transpose(dim, -1), index.transpose(dim, -1)}, given, dim, keepdim);
 }
-struct ModeMeta : at::impl::MetaBase {
-  void meta(const at::Tensor& self, int64_t dim, bool keepdim) {
-    const int64_t axis = at::maybe_wrap_dim(dim, self.dim());
-    at::native::zero_numel_check_dims(self, axis, "mode()");
-    set_reduced(*this, self, axis, keepdim);
-  }
-};
 Two mode(const Shaped&, const at::Tensor& self, int64_t dim, bool keepdim) {
   return mode_of(operand(self), at::maybe_wrap_dim(dim, self.dim()), keepdim);
 }
@@ -165,9 +161,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   structured<ExtremeMeta, of_all<Op::MAX>, at::_ops::max, at::_ops::max_unary_out>(m);
   structured<ExtremeMeta, of_all<Op::MIN>, at::_ops::min, at::_ops::min_unary_out>(m);
   structured<at::meta::structured_aminmax, aminmax, at::_ops::aminmax, at::_ops::aminmax_out>(m);
-  structured<PlacesMeta, median_along<Nans::kWin>, at::_ops::median_dim,
+  structured<MedianMeta, median_along<Nans::kWin>, at::_ops::median_dim,
              at::_ops::median_dim_values>(m);
-  structured<PlacesMeta, median_along<Nans::kIgnored>, at::_ops::nanmedian_dim,
+  structured<MedianMeta, median_along<Nans::kIgnored>, at::_ops::nanmedian_dim,
              at::_ops::nanmedian_dim_values>(m);
   structured<ModeMeta, mode, at::_ops::mode, at::_ops::mode_values>(m);
   native<at::_ops::median, median_of_all<Nans::kWin>>(m);

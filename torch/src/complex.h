@@ -47,6 +47,8 @@ inline weft::Tensor joined(const Complex& z, at::IntArrayRef sizes) {
   return joined(z, ints(sizes));
 }
 
+inline weft::Tensor size_of(const Complex& z) { return z.re.hypot(z.im); }
+
 // An operand in a type of any kind: in a complex one with pairs on a last axis.
 inline weft::Tensor elements(const at::Tensor& tensor, c10::ScalarType type) {
   if (!c10::isComplexType(type)) return operand(tensor, type);

@@ -11,6 +11,7 @@
 #include <torch/library.h>
 
 #include "native.h"
+#include "structured.h"
 
 namespace weft::pytorch {
 
@@ -29,6 +30,20 @@ void add_complex_kernel(Accepts accepts = &accepts_complex) {
   using Call = detail::Call<Operator, kernel, Others::kGiven, std::decay_t<decltype(kernel)>>;
   add_complex_kernel(Call::name(), c10::KernelFunction::makeFromUnboxedFunction(TORCH_FN(kernel)),
                      accepts);
+}
+
+// The forms of a structured operator, see structured().
+template <class Meta, auto formula, class Op, class OutOp>
+void add_complex_structured() {
+  using Kernel = detail::Functional<Meta, formula, typename Op::schema>;
+  add_complex_kernel<Op, Kernel::call>();
+  add_complex_kernel<OutOp,
+                     detail::Out<Meta, formula, Kernel::kCount, typename OutOp::schema>::call>();
+}
+template <class Meta, auto formula, class Op, class InPlaceOp, class OutOp>
+void add_complex_structured() {
+  add_complex_structured<Meta, formula, Op, OutOp>();
+  add_complex_kernel<InPlaceOp, detail::InPlace<Meta, formula, typename InPlaceOp::schema>::call>();
 }
 
 // Whether there was one that did it.

@@ -35,7 +35,6 @@ namespace {
 Complex product(const Complex& a, const Complex& b) {
   return {a.re.mul(b.re).sub(a.im.mul(b.im)), a.re.mul(b.im).add(a.im.mul(b.re))};
 }
-weft::Tensor size_of(const Complex& z) { return z.re.hypot(z.im); }
 
 // -------------------------------------------------------------------------------------- arithmetic
 
@@ -306,34 +305,23 @@ at::Tensor constant_pad(const at::Tensor& self, at::IntArrayRef pad, const at::S
 
 // ------------------------------------------------------------------------------------ registration
 
-template <class Meta, auto formula, class Op, class OutOp>
-void add_structured() {
-  using Kernel = detail::Functional<Meta, formula, typename Op::schema>;
-  add_complex_kernel<Op, Kernel::call>();
-  add_complex_kernel<OutOp,
-                     detail::Out<Meta, formula, Kernel::kCount, typename OutOp::schema>::call>();
-}
-template <class Meta, auto formula, class Op, class InPlaceOp, class OutOp>
-void add_structured() {
-  add_structured<Meta, formula, Op, OutOp>();
-  add_complex_kernel<InPlaceOp, detail::InPlace<Meta, formula, typename InPlaceOp::schema>::call>();
-}
-
 bool add_kernels() noexcept {
-  add_structured<at::meta::structured_add_Tensor, sum_of<false>, at::_ops::add_Tensor,
-                 at::_ops::add__Tensor, at::_ops::add_out>();
-  add_structured<at::meta::structured_sub_Tensor, sum_of<true>, at::_ops::sub_Tensor,
-                 at::_ops::sub__Tensor, at::_ops::sub_out>();
-  add_structured<at::meta::structured_mul_Tensor, mul, at::_ops::mul_Tensor, at::_ops::mul__Tensor,
-                 at::_ops::mul_out>();
-  add_structured<at::meta::structured_div_Tensor, div, at::_ops::div_Tensor, at::_ops::div__Tensor,
-                 at::_ops::div_out>();
-  add_structured<at::meta::structured_neg, neg, at::_ops::neg, at::_ops::neg_, at::_ops::neg_out>();
-  add_structured<at::meta::structured_sgn, sgn, at::_ops::sgn, at::_ops::sgn_, at::_ops::sgn_out>();
-  add_structured<at::meta::structured_sum_dim_IntList, reduced<false>, at::_ops::sum_dim_IntList,
-                 at::_ops::sum_IntList_out>();
-  add_structured<at::meta::structured_mean_dim, reduced<true>, at::_ops::mean_dim,
-                 at::_ops::mean_out>();
+  add_complex_structured<at::meta::structured_add_Tensor, sum_of<false>, at::_ops::add_Tensor,
+                         at::_ops::add__Tensor, at::_ops::add_out>();
+  add_complex_structured<at::meta::structured_sub_Tensor, sum_of<true>, at::_ops::sub_Tensor,
+                         at::_ops::sub__Tensor, at::_ops::sub_out>();
+  add_complex_structured<at::meta::structured_mul_Tensor, mul, at::_ops::mul_Tensor,
+                         at::_ops::mul__Tensor, at::_ops::mul_out>();
+  add_complex_structured<at::meta::structured_div_Tensor, div, at::_ops::div_Tensor,
+                         at::_ops::div__Tensor, at::_ops::div_out>();
+  add_complex_structured<at::meta::structured_neg, neg, at::_ops::neg, at::_ops::neg_,
+                         at::_ops::neg_out>();
+  add_complex_structured<at::meta::structured_sgn, sgn, at::_ops::sgn, at::_ops::sgn_,
+                         at::_ops::sgn_out>();
+  add_complex_structured<at::meta::structured_sum_dim_IntList, reduced<false>,
+                         at::_ops::sum_dim_IntList, at::_ops::sum_IntList_out>();
+  add_complex_structured<at::meta::structured_mean_dim, reduced<true>, at::_ops::mean_dim,
+                         at::_ops::mean_out>();
   add_complex_kernel<at::_ops::mul_Scalar, mul_scalar>();
   add_complex_kernel<at::_ops::mul__Scalar, mul_scalar_>();
   add_complex_kernel<at::_ops::div_Scalar, div_scalar>();

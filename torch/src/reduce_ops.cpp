@@ -15,6 +15,8 @@
 #include <ATen/ops/sum_meta.h>
 #include <torch/library.h>
 
+#include "complex.h"
+#include "complex_kernels.h"
 #include "convert.h"
 #include "elementwise.h"
 #include "ir/op.h"
@@ -116,16 +118,25 @@ weft::Tensor truth_along_all(const Shaped&, const at::Tensor& self, at::Optional
 
 // ---- norms
 
+weft::Tensor norm_of_sizes(const weft::Tensor& x, double p, const Axes& axes, bool keepdim) {
+  if (p == 0) return x.ne(0.0).cast(x.dtype()).sum(axes, keepdim);
+  if (p == 1) return x.sum(axes, keepdim);
+  if (p == HUGE_VAL) return x.max(axes, keepdim);
+  if (p == -HUGE_VAL) return x.min(axes, keepdim);
+  return x.pow(p).sum(axes, keepdim).pow(1 / p);
+}
 weft::Tensor norm_of(const Shaped& s, const at::Tensor& self, double p, const Axes& axes,
                      bool keepdim) {
-  if (self.numel() == 0) return number(p < 0 ? HUGE_VAL : 0.0, type_of(s));
-  const weft::Tensor x = operand(self, computing_type(type_of(s)));
+  const c10::ScalarType type = type_of(s);
+  if (self.numel() == 0) return number(p < 0 ? HUGE_VAL : 0.0, type);
+  if (self.is_complex()) {
+    const Complex z = complex_of(self, c10::toComplexType(type));
+    if (p == 2) return z.re.square().add(z.im.square()).sum(axes, keepdim).sqrt();
+    return norm_of_sizes(size_of(z), p, axes, keepdim);
+  }
+  const weft::Tensor x = operand(self, computing_type(type));
   if (p == 2) return x.square().sum(axes, keepdim).sqrt();
-  if (p == 0) return x.ne(0.0).cast(x.dtype()).sum(axes, keepdim);
-  if (p == 1) return x.abs().sum(axes, keepdim);
-  if (p == HUGE_VAL) return x.abs().max(axes, keepdim);
-  if (p == -HUGE_VAL) return x.abs().min(axes, keepdim);
-  return x.abs().pow(p).sum(axes, keepdim).pow(1 / p);
+  return norm_of_sizes(x.abs(), p, axes, keepdim);
 }
 weft::Tensor vector_norm(const Shaped& s, const at::Tensor& self, const at::Scalar& order,
                          at::OptionalIntArrayRef dims, bool keepdim, Type) {
@@ -168,6 +179,16 @@ weft::Tensor logsumexp(const Shaped& s, const at::Tensor& self, at::IntArrayRef 
                        bool keepdim) {
   return operand(self, type_of(s)).logsumexp(axes_of(self, dims), keepdim);
 }
+
+bool add_kernels() noexcept {
+  add_complex_structured<at::meta::structured_linalg_vector_norm, vector_norm,
+                         at::_ops::linalg_vector_norm, at::_ops::linalg_vector_norm_out>();
+  add_complex_structured<NormMeta, norm, at::_ops::norm_ScalarOpt_dim, at::_ops::norm_out>();
+  add_complex_structured<NormDtypeMeta, norm_in, at::_ops::norm_ScalarOpt_dim_dtype,
+                         at::_ops::norm_dtype_out>();
+  return true;
+}
+const bool kAdded = add_kernels();
 
 // NOLINTBEGIN: PyTorch's macros
 #define WEFT_TRUTH(name)                                                               \
