@@ -20,4 +20,6 @@ void* map_huge(size_t bytes) {
   return start + before;
 }
 
+void unmap_huge(void* memory, size_t bytes) noexcept { munmap(memory, bytes); }
+
 }  // namespace weft

@@ -9,8 +9,6 @@
 #include <new>
 #include <utility>
 
-#include <sys/mman.h>
-
 #include "base/huge_pages.h"
 
 namespace weft {
@@ -18,9 +16,7 @@ namespace {
 
 bool is_mapped(size_t size) { return size * sizeof(uint64_t) >= kHugePage; }
 
-size_t mapped_bytes(size_t size) {
-  return (size * sizeof(uint64_t) + kHugePage - 1) / kHugePage * kHugePage;
-}
+size_t mapped_bytes(size_t size) { return huge_bytes(size * sizeof(uint64_t)); }
 
 uint64_t* allocate(size_t size) {
   if (!is_mapped(size)) {
@@ -36,7 +32,7 @@ uint64_t* allocate(size_t size) {
 void release(uint64_t* data, size_t size) {
   if (data == nullptr) return;
   if (is_mapped(size)) {
-    munmap(data, mapped_bytes(size));
+    unmap_huge(data, mapped_bytes(size));
   } else {
     std::free(data);
   }

@@ -234,9 +234,20 @@ uint64_t Arena::hash_of_arg(ArgKind kind, uint64_t word) {
   return is_payload(kind) ? reinterpret_cast<const Payload*>(uintptr_t(word))->hash : word;
 }
 
-UOp Arena::intern(Op op, DType dtype, std::span<const UOp> srcs, uint64_t arg) {
+// Sources are mixed in after this.
+uint64_t Arena::hash_of_leaf(Op op, DType dtype, uint64_t arg, size_t srcs) {
   const uint64_t header = uint64_t(op) | uint64_t(dtype.packed()) << 8;
-  uint64_t hash = mix(mix(0x77656674 + srcs.size(), header), hash_of_arg(info(op).arg, arg));
+  return mix(mix(0x77656674 + srcs, header), hash_of_arg(info(op).arg, arg));
+}
+
+void Arena::prefetch_constant(DType dtype, uint64_t bits) const {
+  const uint64_t hash = hash_of_leaf(Op::CONST, dtype, bits);
+  const size_t place = first_in_spill(hash, Op::CONST, dtype, bits) & (spill_.size() - 1);
+  __builtin_prefetch(spill_.data() + place);
+}
+
+UOp Arena::intern(Op op, DType dtype, std::span<const UOp> srcs, uint64_t arg) {
+  uint64_t hash = hash_of_leaf(op, dtype, arg, srcs.size());
   uint64_t src_mask = 0;
   uint32_t largest = srcs.empty() ? kNoId : 0;
   for (UOp s : srcs) {

@@ -67,6 +67,10 @@ class Arena : public std::enable_shared_from_this<Arena> {
     return intern(n.op(), dtype, srcs, n.arg_word());
   }
 
+  // A constant is about to be made: its place in the table, which no other node is near, is on its
+  // way from memory.
+  void prefetch_constant(DType dtype, uint64_t bits) const;
+
   // Makes room in the tables: a graph of so many nodes is built without growing them.
   void expect(size_t nodes);
 
@@ -122,6 +126,7 @@ class Arena : public std::enable_shared_from_this<Arena> {
   void grow_spill();
   static std::string_view payload_bytes(uint64_t word);
   static uint64_t hash_of_arg(ArgKind kind, uint64_t word);
+  static uint64_t hash_of_leaf(Op op, DType dtype, uint64_t arg, size_t srcs = 0);
 
   std::vector<Region> regions_;
   std::vector<Block*> blocks_;

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <vector>
 
+#include "base/huge_vector.h"
 #include "ir/arena.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
@@ -173,7 +173,7 @@ Interval logical(Op op, Interval a, Interval b) {
 struct BoundsTable : Facts {
   static constexpr FactSlot kSlot = FactSlot::kBounds;
   static constexpr Interval kUnknown{1, 0};  // lo above hi: not computed yet
-  std::vector<Interval> of;
+  HugeVector<Interval> of;
 
   bool known(UOp n) const { return n.id() < of.size() && of[n.id()] != kUnknown; }
   size_t bytes() const override { return of.capacity() * sizeof(Interval); }

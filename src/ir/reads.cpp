@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include "base/huge_vector.h"
 #include "ir/arena.h"
 #include "ir/node.h"
 #include "ir/op.h"
@@ -17,7 +17,7 @@ namespace {
 
 struct ReadsTable : Facts {
   static constexpr FactSlot kSlot = FactSlot::kReads;
-  std::vector<uint8_t> of;  // 0: not computed; else 1 + Reads
+  HugeVector<uint8_t> of;  // 0: not computed; else 1 + Reads
 
   size_t bytes() const override { return of.capacity(); }
   bool has(UOp n) const { return n.id() < of.size() && of[n.id()] != 0; }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/huge_vector.h"
 #include "ir/arena.h"
 #include "ir/node.h"
 #include "ir/walk.h"
@@ -26,7 +27,7 @@ bool before(UOp a, UOp b) {
 
 struct ScopeTable : Facts {
   static constexpr FactSlot kSlot = FactSlot::kScopes;
-  std::vector<uint32_t> of;  // 0: not computed; else 1 + the number of a set
+  HugeVector<uint32_t> of;  // 0: not computed; else 1 + the number of a set
   std::deque<std::vector<UOp>> sets{{}};
   std::map<std::vector<uint32_t>, uint32_t> numbers{{{}, 0}};  // by the ids of the ranges
   std::unordered_map<uint64_t, uint32_t> unions;

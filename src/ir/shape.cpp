@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/huge_vector.h"
 #include "ir/arena.h"
 #include "ir/dim.h"
 #include "ir/node.h"
@@ -16,21 +17,31 @@
 namespace weft {
 namespace {
 
+constexpr uint32_t kNoAxes = 1;                           // in the table of shapes
 constexpr size_t kFirstChunk = 16, kLargestChunk = 1024;  // dimensions
 
 struct ShapeTable : Facts {
   static constexpr FactSlot kSlot = FactSlot::kShapes;
-  std::vector<Shape> of;                // data() is null: not computed
+  HugeVector<uint32_t> of;              // 0: not computed; else its place in `shapes`
+  std::vector<Shape> shapes{{}, {}};    // each node adds one, or has that of a source
   std::deque<std::vector<Dim>> chunks;  // shapes that no source already has
   size_t chunk_dims = 0;                // of all chunks
 
-  size_t bytes() const override { return of.capacity() * sizeof(Shape) + chunk_dims * sizeof(Dim); }
-  bool has(UOp n) const { return n.id() < of.size() && of[n.id()].data() != nullptr; }
-  void put(UOp n, Shape s) {
-    static const Dim kNoDim = 0;
-    if (n.id() >= of.size()) of.resize(std::max<size_t>(n.arena().size(), of.size() * 3 / 2));
-    of[n.id()] = s.empty() ? Shape(&kNoDim, 0) : s;
+  size_t bytes() const override {
+    return of.capacity() * sizeof(uint32_t) + shapes.capacity() * sizeof(Shape) +
+           chunk_dims * sizeof(Dim);
   }
+  bool has(UOp n) const { return n.id() < of.size() && of[n.id()] != 0; }
+  void put(UOp n, uint32_t shape) {
+    if (n.id() >= of.size()) of.resize(std::max<size_t>(n.arena().size(), of.size() * 3 / 2));
+    of[n.id()] = shape;
+  }
+  uint32_t number(Shape s) {
+    if (s.empty()) return kNoAxes;
+    shapes.push_back(s);
+    return uint32_t(shapes.size() - 1);
+  }
+  Shape get(UOp n) const { return shapes[of[n.id()]]; }
   // Memory of a new shape, which stays where it is.
   std::span<Dim> room(size_t rank) {
     if (chunks.empty() || chunks.back().capacity() - chunks.back().size() < rank) {
@@ -49,18 +60,14 @@ struct ShapeTable : Facts {
   }
 };
 
-Shape compute(UOp n, ShapeTable& t) {
-  if (n.src_count() < info(n.op()).least_sources) return {};
-  auto src = [&](size_t i) { return t.of[n.src(i).id()]; };
+// Of these the shape is that of the first source.
+constexpr OpSet kSameShape = {
+    Op::FLIP, Op::CONTIGUOUS, Op::CONTIGUOUS_BACKWARD, Op::DETACH, Op::COPY, Op::STORE, Op::AFTER};
+
+Shape own_shape(UOp n, ShapeTable& t) {
+  auto src = [&](size_t i) { return t.get(n.src(i)); };
   Arena& arena = n.arena();
   const std::span<const UOp> rest = n.src_count() > 0 ? n.srcs().subspan(1) : n.srcs();
-  if (is_elementwise(n.op()) || n.is(Op::INDEX)) {  // scalars broadcast
-    Shape widest;
-    for (size_t i = n.is(Op::INDEX) ? 1 : 0; i < n.src_count(); i++) {
-      if (src(i).size() > widest.size()) widest = src(i);
-    }
-    return widest;
-  }
   switch (n.op()) {
     case Op::IOTA:
     case Op::BUFFER: return t.keep(n.srcs().first(1));
@@ -105,15 +112,20 @@ Shape compute(UOp n, ShapeTable& t) {
       }
       return out;
     }
-    case Op::FLIP:
-    case Op::CONTIGUOUS:
-    case Op::CONTIGUOUS_BACKWARD:
-    case Op::DETACH:
-    case Op::COPY:
-    case Op::STORE:
-    case Op::AFTER: return src(0);
     default: return {};
   }
+}
+
+uint32_t compute(UOp n, ShapeTable& t) {
+  if (n.src_count() < info(n.op()).least_sources) return kNoAxes;
+  if (kSameShape.has(n.op())) return t.of[n.src(0).id()];
+  if (!is_elementwise(n.op()) && !n.is(Op::INDEX)) return t.number(own_shape(n, t));
+  uint32_t widest = kNoAxes;  // scalars broadcast
+  for (size_t i = n.is(Op::INDEX) ? 1 : 0; i < n.src_count(); i++) {
+    const uint32_t shape = t.of[n.src(i).id()];
+    if (t.shapes[shape].size() > t.shapes[widest].size()) widest = shape;
+  }
+  return widest;
 }
 
 }  // namespace
@@ -122,7 +134,7 @@ Shape shape_of(UOp root) {
   auto& table = root.arena().facts<ShapeTable>();
   visit_missing(
       root, [&](UOp n) { return table.has(n); }, [&](UOp n) { table.put(n, compute(n, table)); });
-  return table.of[root.id()];
+  return table.get(root);
 }
 
 }  // namespace weft

@@ -12,10 +12,18 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/huge_vector.h"
 #include "ir/arena.h"
 #include "ir/node.h"
 
 namespace weft {
+
+// A graph is mostly walked in the order in which it was made: what lies behind a node in memory has
+// its turn soon. In a large graph it is on its way from there while this one is looked at.
+inline void prefetch_behind(UOp n) {
+  constexpr size_t bytes = 1024;
+  __builtin_prefetch(reinterpret_cast<const char*>(n.node()) + bytes);
+}
 
 // Calls visit(n) for root and all below it that are not `known`, sources before users, each once.
 // visit must make known(n) true.
@@ -26,7 +34,7 @@ void visit_missing(UOp root, Known&& known, Visit&& visit) {
     visit(root);
     return;
   }
-  std::vector<std::pair<UOp, size_t>> stack{{root, 0}};
+  HugeVector<std::pair<UOp, size_t>> stack{{root, 0}};
   while (!stack.empty()) {
     auto& [n, next] = stack.back();
     const std::span<const UOp> srcs = n.srcs();
@@ -36,7 +44,10 @@ void visit_missing(UOp root, Known&& known, Visit&& visit) {
       stack.emplace_back(child, 0);
       continue;
     }
-    if (!known(n)) visit(n);
+    if (!known(n)) {
+      prefetch_behind(n);
+      visit(n);
+    }
     stack.pop_back();
   }
 }

@@ -170,6 +170,7 @@ class Engine {
     }
     const RuleSet::Rewrite r = attempt(s);
     if (!r.result) {
+      prefetch_behind(s);
       seen_ += s.id() < first_new_ ? 1 : 0;
       memo_.put(s, s);
       return true;
@@ -292,6 +293,7 @@ class Engine {
   }
 
   void finish(Frame& f, UOp result) {
+    prefetch_behind(f.node);
     memo_.put(f.node, result);
     if (f.now != f.node) memo_.put(f.now, result);
     if (f.state == State::kWaiting) waiting_--;

@@ -35,7 +35,7 @@ Tensor formula_of_tensors(const Formula& formula, DType dtype, Ints shape,
 template <class Formula, class... Rest>
 Tensor deferred_tensor(DType dtype, Ints shape, const Formula& formula, const Tensor& first,
                        const Rest&... rest) {
-  constexpr int64_t values = 48;
+  constexpr int64_t values = 16;
   const auto at_once = [&] {
     return detail::formula_of_tensors(formula, dtype, shape, first, rest...);
   };

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/huge_pages.h"
+#include "base/huge_vector.h"
 #include "base/ref.h"
 #include "ir/op.h"
 #include "value/deferred.h"
@@ -26,79 +28,84 @@ namespace weft {
 
 namespace {
 
+// What lies in memory that was touched: pages past that cost nothing.
 constexpr size_t kMostSpare = size_t(1) << 18;  // Nodes
 
 // The memory of a closure that has gone, for the next one: under the lock of realise there is one
 // at a time, and the system would take large pieces back each time.
-std::vector<Closure::Node>& spare() {
-  static auto& nodes = *new std::vector<Closure::Node>;  // outlives every thread
+HugeVector<Closure::Node>& spare() {
+  static auto& nodes = *new HugeVector<Closure::Node>;  // outlives every thread
   return nodes;
 }
 
+// Under the lock of the graph: the first mark that no Value has yet.
+uint64_t next_mark = 1;
+
 }  // namespace
 
-Closure::Closure(std::span<Value* const> roots) {
+Closure::Closure(std::span<Value* const> roots) : first_mark_(next_mark) {
   nodes_.swap(spare());
   try {
     for (Value* root : roots) visit(root);
   } catch (...) {
-    unmark();
+    next_mark += nodes_.size();
     throw;
   }
+  next_mark += nodes_.size();
   for (Value* root : roots) nodes_[index_of(*root)].roots++;
 }
 
 Closure::~Closure() {
-  unmark();
-  if (nodes_.capacity() > kMostSpare || nodes_.capacity() < spare().capacity()) return;
+  if (nodes_.size() > kMostSpare || nodes_.capacity() < spare().capacity()) return;
   nodes_.clear();
   spare().swap(nodes_);
 }
 
-void Closure::unmark() noexcept {
-  for (const Node& n : nodes_) n.value->mark_ = 0;
-}
-
 namespace {
-
-constexpr uint32_t kOpened = UINT32_MAX;
 
 constexpr size_t kAhead = 8;  // Values that are on their way from memory while one is looked at
 
-// Values whose sources are being visited; `next` of them have been.
+// A Value whose sources are being visited; `next` of them have been.
 struct Opened {
   Value* value;
-  std::span<const Ref<Value>> sources;
   size_t next;
 };
+
+// Values were mostly made in the order in which they are met: what lies behind one in memory has
+// its turn soon.
+void prefetch_behind(const Value* value) {
+  constexpr size_t bytes = 1024;
+  __builtin_prefetch(reinterpret_cast<const char*>(value) + bytes);
+}
+
+// Of a Value that is not in memory, and is not computed by other means.
+std::span<const Ref<Value>> read_sources(const Value& value) {
+  return value.is_staged() ? std::span<const Ref<Value>>() : value.sources();
+}
 
 }  // namespace
 
 void Closure::visit(Value* root) {
-  if (root->mark_ != 0) return;
-  std::vector<Opened> stack;
+  if (has(*root)) return;
+  HugeVector<Opened> stack;
   const auto open = [&](Value* value) {
-    const std::span<const Ref<Value>> sources =
-        value->is_staged() ? std::span<const Ref<Value>>() : value->sources();
+    const std::span<const Ref<Value>> sources = read_sources(*value);
     for (size_t i = 1; i < sources.size(); i++) __builtin_prefetch(sources[i].get());
-    stack.push_back({value, sources, 0});
-    value->mark_ = kOpened;
+    stack.push_back({value, 0});
   };
-  try {
-    open(root);
-    while (!stack.empty()) {
-      Opened& top = stack.back();
-      if (top.next < top.sources.size()) {
-        Value* source = top.sources[top.next++].get();
-        if (source->mark_ == 0) open(source);
-        continue;
-      }
-      close(top.value, top.sources);
-      stack.pop_back();
+  open(root);
+  while (!stack.empty()) {
+    Opened& top = stack.back();
+    const std::span<const Ref<Value>> sources = read_sources(*top.value);
+    if (top.next < sources.size()) {
+      Value* source = sources[top.next++].get();
+      if (!has(*source)) open(source);
+      continue;
     }
-  } catch (...) {
-    for (const Opened& opened : stack) opened.value->mark_ = 0;
-    throw;
+    if (stack.size() > kAhead) __builtin_prefetch(stack[stack.size() - kAhead].value);
+    prefetch_behind(top.value);
+    close(top.value, sources);
+    stack.pop_back();
   }
 }
 
@@ -110,36 +117,47 @@ void Closure::close(Value* value, std::span<const Ref<Value>> sources) {
     n.places[n.source_count++] = place;
     nodes_[place].edges++;
   }
+  note_holders(n);
   if (value->is_staged() && !n.is_filled) copies_.push_back(value);
   if (value->pending_of_ != nullptr) pending_.push_back(value);
+  if (nodes_.size() == nodes_.capacity()) make_room();
+  value->mark_ = first_mark_ + nodes_.size();
   nodes_.push_back(n);
-  value->mark_ = uint32_t(nodes_.size());
+}
+
+// A large one is not moved again and again: it is no larger than all Values that are to be
+// computed, and seldom much larger than that with those in memory.
+void Closure::make_room() {
+  const size_t large = kHugePage / sizeof(Node);
+  if (nodes_.size() < large) return;
+  nodes_.reserve(
+      std::max(nodes_.size() * 2, size_t(std::max<int64_t>(pending_values(), 0)) + large));
 }
 
 std::vector<Ref<Value>> Closure::waiting_beneath(std::span<Value* const> roots) {
   std::vector<Ref<Value>> waiting;
   if (waiting_values() == 0) return waiting;
-  std::vector<Value*> seen;
-  std::vector<Opened> stack;
+  const uint64_t mark = next_mark++;
+  HugeVector<std::pair<Value*, uint64_t>> seen;  // with the marks of closures that there are
+  HugeVector<Opened> stack;
   const auto open = [&](Value* value) {
-    if (value->mark_ != 0) return;
-    value->mark_ = kOpened;
-    seen.push_back(value);
-    stack.push_back({value, value->sources(), 0});
+    if (value->mark_ == mark) return;
+    seen.emplace_back(value, std::exchange(value->mark_, mark));
+    stack.push_back({value, 0});
   };
   for (Value* root : roots) {
     open(root);
     while (!stack.empty()) {
       Opened& top = stack.back();
-      if (top.next < top.sources.size()) {
-        open(top.sources[top.next++].get());
+      if (top.next < top.value->sources().size()) {
+        open(top.value->sources()[top.next++].get());
         continue;
       }
       if (is_waiting(*top.value)) waiting.emplace_back(top.value);
       stack.pop_back();
     }
   }
-  for (Value* value : seen) value->mark_ = 0;
+  for (const auto& [value, before] : seen) value->mark_ = before;
   return waiting;
 }
 
@@ -195,7 +213,7 @@ void Closure::keep_for_gradients(const Node& n) {
   for (size_t i = 0; i < n.source_count; i++) {
     Node& source = nodes_[n.places[i]];
     source.is_kept |= n.value->keeps_data_of(i);
-    source.is_taped |= source.value->is_tracked();
+    source.is_taped |= source.is_tracked;
   }
 }
 
@@ -207,24 +225,36 @@ bool Closure::may_be_read_through(const Node& n) {
   return outside > 1 || n.value->storages() == 0;
 }
 
+void Closure::note_holders(Node& n) {
+  n.owners = n.value->owners();
+  n.is_version = n.value->storages() > 0;
+  n.is_tracked = n.value->is_tracked();
+  n.is_step = n.value->is_step();
+}
+
 void Closure::find_candidates() {
+  // Who holds a Value was noted when it was met. Pending stores have gone since; what is in memory
+  // may have been taken hold of by whoever made this closure.
+  const bool has_changed = !pending_.empty();
   for (size_t i = 0; i < nodes_.size(); i++) {
-    if (i + kAhead < nodes_.size()) __builtin_prefetch(nodes_[i + kAhead].value);
+    if (has_changed && i + kAhead < nodes_.size()) __builtin_prefetch(nodes_[i + kAhead].value);
     Node& n = nodes_[i];
-    const Value& v = *n.value;
-    n.is_kept = v.owners() > n.edges;
-    n.is_taped = v.is_tracked() && (v.owners() > n.edges + n.roots || v.is_step());
+    if (has_changed || n.is_filled) note_holders(n);
+    n.is_kept = n.owners > n.edges;
+    n.is_taped = n.is_tracked && (n.owners > n.edges + n.roots || n.is_step);
     if (n.is_filled) continue;
-    n.is_free = n.is(Op::CONST) || n.is(Op::IOTA) || n.is(Op::BUFFER) || v.is_staged();
+    n.is_free = n.is(Op::CONST) || n.is(Op::IOTA) || n.is(Op::BUFFER) || n.is_staged();
     n.reduces = n.is(Op::REDUCE_AXIS);
+    const bool is_formula = n.is(Op::CONTIGUOUS_BACKWARD) && is_deferred(*n.value);
     for (const uint32_t source : n.sources()) {
       const Node& s = nodes_[source];
-      if (is_movement(n.op) || is_deferred(v)) n.is_free = s.is_free;
+      if (is_movement(n.op) || is_formula) n.is_free = s.is_free;
       if (!s.is_candidate) n.reduces |= s.reduces;
     }
-    if (v.is_guard()) nodes_[n.places[1]].is_candidate = true;  // somebody looks at it
-    n.is_candidate = n.is_candidate || n.roots > 0 || (v.storages() > 0 && !n.is_free) ||
-                     (n.is_kept && n.reduces);
+    const bool is_guard = n.is(Op::DETACH) && n.value->is_guard();
+    if (is_guard) nodes_[n.places[1]].is_candidate = true;  // somebody looks at it
+    n.is_candidate =
+        n.is_candidate || n.roots > 0 || (n.is_version && !n.is_free) || (n.is_kept && n.reduces);
   }
 }
 

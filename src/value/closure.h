@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/huge_vector.h"
 #include "base/ref.h"
 #include "ir/op.h"
 #include "value/value.h"
@@ -20,13 +21,17 @@ class Closure {
   // memory that no cache has.
   struct Node {
     Value* value;
-    uint32_t edges = 0;  // sources of Values of the closure that name it
-    uint32_t roots = 0;  // how often it is a root
-    uint32_t chain = 0;  // of a needed AFTER: 1 + its place in chains()
+    uint32_t owners = 0;  // of the Value, for decisions
+    uint32_t edges = 0;   // sources of Values of the closure that name it
+    uint32_t roots = 0;   // how often it is a root
+    uint32_t chain = 0;   // of a needed AFTER: 1 + its place in chains()
     std::array<uint32_t, Value::kMostSources> places{};  // of its sources, in nodes()
     uint8_t source_count = 0;  // none of what is in memory, or is memory here
     Op op{};
     bool is_filled = false;
+    bool is_version = false;    // of a Storage
+    bool is_tracked = false;    // as the Value is
+    bool is_step = false;       // as the Value is
     bool is_free = false;       // made of constants alone: nothing is gained by storing it
     bool reduces = false;       // a REDUCE_AXIS lies beneath it, under nothing that is stored
     bool is_candidate = false;  // is stored, if it is needed
@@ -34,6 +39,7 @@ class Closure {
     bool is_kept = false;       // is read after this schedule: its memory must not change
     bool is_taped = false;      // a gradient may come by after this schedule
     bool is(Op o) const { return op == o; }
+    bool is_staged() const { return is(Op::COPY) || is(Op::KERNEL); }  // as the Value is
     bool is_stored() const { return is_candidate && is_needed; }
     std::span<const uint32_t> sources() const { return {places.data(), source_count}; }
   };
@@ -67,7 +73,7 @@ class Closure {
   std::span<const Chain> chains() const { return chains_; }
   // Staged Values that are not filled: memory here, whose sources are no part of the closure.
   std::span<Value* const> copies() const { return copies_; }
-  uint32_t index_of(const Value& value) const { return value.mark_ - 1; }
+  uint32_t index_of(const Value& value) const { return uint32_t(value.mark_ - first_mark_); }
   const Node& node_of(const Value& value) const { return nodes_[index_of(value)]; }
 
   // Forgets the pending stores of all Storages whose version is in the closure.
@@ -78,7 +84,10 @@ class Closure {
  private:
   void visit(Value* root);
   void close(Value* value, std::span<const Ref<Value>> sources);
-  void unmark() noexcept;
+  void make_room();
+  static void note_holders(Node& n);
+  // Marks only grow: one that is older than this closure says nothing.
+  bool has(const Value& value) const { return value.mark_ >= first_mark_; }
   static bool may_be_read_through(const Node& n);
   void keep_for_gradients(const Node& n);
   void find_candidates();
@@ -86,7 +95,8 @@ class Closure {
   Chain chain_of(uint32_t top);
   void drop_covered(Chain& chain, int64_t numel);
 
-  std::vector<Node> nodes_;
+  uint64_t first_mark_;  // of nodes_[0]; they go on from there
+  HugeVector<Node> nodes_;
   std::vector<Chain> chains_;
   std::vector<Value*> copies_;
   std::vector<Value*> pending_;  // pending stores of a Storage end there

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/huge_vector.h"
 #include "base/ref.h"
 #include "ir/arena.h"
 #include "ir/build.h"
@@ -49,7 +50,8 @@ class Importer {
   Imported run() {
     const std::span<const Closure::Node> nodes = closure_.nodes();
     for (uint32_t i = 0; i < made_.size(); i++) {
-      if (i + kAhead < made_.size()) prefetch(*nodes[i + kAhead].value);
+      if (i + 2 * kAhead < made_.size()) prefetch(*nodes[i + 2 * kAhead].value);
+      if (i + kAhead < made_.size()) prefetch_place(nodes[i + kAhead]);
       if (nodes[i].is_needed) import(i);
     }
     result_.sink = sink(*arena_, outputs_);
@@ -68,6 +70,11 @@ class Importer {
   static void prefetch(const Value& value) {
     __builtin_prefetch(&value);
     __builtin_prefetch(&value + 1);  // its shape and numbers
+  }
+
+  void prefetch_place(const Closure::Node& n) const {
+    if (!n.is(Op::CONST) || n.is_filled) return;
+    arena_->prefetch_constant(n.value->dtype(), uint64_t(n.value->numbers()[0]));
   }
 
   void import(uint32_t i) {
@@ -97,7 +104,7 @@ class Importer {
   // ---- memory
 
   static bool is_memory(const Closure::Node& n) {
-    return n.is_filled || n.is(Op::BUFFER) || n.value->is_staged();
+    return n.is_filled || n.is(Op::BUFFER) || n.is_staged();
   }
 
   void import_memory(uint32_t i) {
@@ -264,7 +271,7 @@ class Importer {
   const Closure& closure_;
   Sharing sharing_;
   std::shared_ptr<Arena> arena_;
-  std::vector<Made> made_;
+  HugeVector<Made> made_;
   std::vector<UOp> outputs_, scratch_;
   std::unordered_set<UOp> stored_;   // outputs
   std::unordered_set<UOp> written_;  // bases of chains, one each

@@ -47,8 +47,8 @@ void count_waiting(const Value& deferred, int64_t sign) {
 }
 
 Value::Value(Op op, DType dtype, Device& device, Ints shape, Ints numbers)
-    : device_(&device),
-      dtype_(dtype),
+    : dtype_(dtype),
+      device_(&device),
       rank_(uint16_t(shape.size())),
       number_count_(uint16_t(numbers.size())),
       op_(op) {

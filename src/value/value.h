@@ -187,6 +187,7 @@ class Value {
   std::atomic<uint32_t> owners_ = 1;
   std::atomic<uint32_t> steps_ = 1;  // who holds it as a step of the tape; all owners are one
   std::atomic<uint32_t> state_ = 0;
+  DType dtype_;
   Device* device_;
   Ref<Value> sources_[kMostSources];
   Ref<Buffer> buffer_;
@@ -196,8 +197,7 @@ class Value {
   };
   const std::string* failure_ = nullptr;
   Storage* pending_of_ = nullptr;  // the Storage whose pending stores end here
-  uint32_t mark_ = 0;              // for Closure
-  DType dtype_;
+  uint64_t mark_ = 0;              // which closure saw it last, and as what: see Closure
   uint16_t rank_, number_count_;
   Op op_;
   uint8_t source_count_ : 4 = 0;

@@ -45,6 +45,20 @@ def layer_norm_backward(gradient=(2, 3), mean=(2, 1)):
     return operator(ones(*gradient), ones(2, 3), [3], ones(*mean), ones(2, 1), ones(3), None, [True, True, False])
 
 
+def group_norm_backward(gradient=(2, 6, 3), mean=(2, 2), weight=6):
+    operator = torch.ops.aten.native_group_norm_backward
+    return operator(ones(*gradient), ones(2, 6, 3), ones(*mean), ones(2, 2), ones(weight), 2, 6, 3, 2, [True] * 3)
+
+
+def rms_norm_backward(gradient=(2, 3), deviation=(2, 1), weight=3):
+    operator = torch.ops.aten._fused_rms_norm_backward
+    return operator(ones(*gradient), ones(2, 3), [3], ones(*deviation), ones(weight), [True, True])
+
+
+def grid_sample_backward(gradient):
+    return torch.ops.aten.grid_sampler_2d_backward(ones(*gradient), ones(1, 2, 4, 4), ones(1, 3, 3, 2), 0, 0, False, [True, True])
+
+
 def max_pool3d_backward(gradient):
     operator = torch.ops.aten.max_pool3d_with_indices_backward
     indices = torch.zeros(1, 2, 2, 2, 2, dtype=torch.int64, device="weft")
@@ -84,6 +98,22 @@ WRONG = {
     "mean of a layer norm": lambda: layer_norm_backward(mean=(3, 1)),
     "weight of a layer norm": lambda: functional.layer_norm(ones(2, 3), (3,), ones(2)),
     "weight of a group norm": lambda: functional.group_norm(ones(2, 6, 3), 2, ones(5)),
+    "gradient of a group norm": lambda: group_norm_backward((2, 6, 4)),
+    "mean of a group norm": lambda: group_norm_backward(mean=(2, 3)),
+    "weight in the gradient of a group norm": lambda: group_norm_backward(weight=5),
+    "gradient of a norm of squares": lambda: rms_norm_backward((2, 4)),
+    "deviation of a norm of squares": lambda: rms_norm_backward(deviation=(3, 1)),
+    "weight in the gradient of a norm of squares": lambda: rms_norm_backward(weight=2),
+    "gradient of samples": lambda: grid_sample_backward((1, 2, 3, 4)),
+    "gradient of means of other axes": lambda: torch.ops.aten._adaptive_avg_pool2d_backward(ones(2, 2, 2), ones(1, 2, 4, 4)),
+    "gradient of means of more channels": lambda: torch.ops.aten._adaptive_avg_pool2d_backward(
+        ones(1, 3, 2, 2), ones(1, 2, 4, 4)),
+    "gradient of means of windows": lambda: torch.ops.aten.avg_pool2d_backward(
+        ones(1, 2, 3, 3), ones(1, 2, 4, 4), [2], [2], [0], False, True, None),
+    "gradient of a resized plane": lambda: torch.ops.aten.upsample_bilinear2d_backward(
+        ones(1, 2, 3, 3), [4, 4], [1, 2, 2, 2], False),
+    "gradient of squares": lambda: torch.ops.aten.mse_loss_backward(ones(3), ones(4), ones(4), 0),
+    "targets of squares": lambda: torch.ops.aten.mse_loss(ones(3), ones(4)),
     "gradient of a pool": lambda: max_pool3d_backward((1, 2, 3, 3, 3)),
     "gradient of a loss": lambda: nll_loss2d_backward((2, 4, 5)),
     "targets": lambda: functional.nll_loss(ones(2, 3), torch.zeros(3, dtype=torch.int64, device="weft")),
@@ -118,6 +148,17 @@ FUNCTIONS = {
     "linear": lambda x: functional.linear(x, parameter(x.device, 3, 6), parameter(x.device, 3)),
     "cross entropy": lambda x: functional.cross_entropy(x, torch.tensor([1, 0, 5, 2], device=x.device)),
     "gather": lambda x: x.gather(1, (x.detach() * 7).long().abs() % 6),
+    "mean of windows": lambda x: functional.avg_pool1d(x, 2),
+    "mean of parts": lambda x: functional.adaptive_avg_pool1d(x, 4),
+    "resized": lambda x: functional.interpolate(x.reshape(1, 2, 3, 4), size=(5, 6), mode="bilinear"),
+    "repeated": lambda x: functional.interpolate(x.reshape(1, 2, 3, 4), scale_factor=2),
+    "norm of squares": lambda x: functional.rms_norm(x, (6,), parameter(x.device, 6)),
+    "squares": lambda x: functional.mse_loss(x, x.detach() * 0.5 + 1),
+    "smooth distances": lambda x: functional.smooth_l1_loss(x, x.detach() * 0.5 + 1, beta=0.75),
+    "swish": functional.silu,
+    "remainder": lambda x: x.remainder(0.75),
+    "samples": lambda x: functional.grid_sample(
+        x.reshape(1, 2, 3, 4), (x[:3, :4].detach() / 3 - 0.4).reshape(1, 2, 3, 2), align_corners=False),
     "attention": lambda x: functional.scaled_dot_product_attention(*[x.reshape(1, 2, 4, 3)] * 3),
 }
 

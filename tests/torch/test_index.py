@@ -127,3 +127,8 @@ def test_masked_scatter_by_bytes_raises(d):
 def test_an_imaginary_value_does_not_fill_integers(d):
     whole = torch.ones(3, dtype=torch.int64, device=d)
     whole.masked_fill(whole > 0, torch.tensor(1j, device=d))
+
+
+@raises_on_both(RuntimeError)
+def test_nothing_is_gathered_from_nothing(d):
+    torch.zeros(0, 2, device=d).gather(0, torch.zeros(1, 1, dtype=torch.int64, device=d))

@@ -73,11 +73,11 @@ weft::Tensor leaky_relu_backward(const Shaped& s, TensorRef grad, TensorRef self
 weft::Tensor elu_backward(const Shaped& s, TensorRef grad, ScalarRef alpha, ScalarRef scale,
                           ScalarRef input_scale, bool is_result, TensorRef self) {
   const double negative = real_of(alpha) * real_of(scale), inner = real_of(input_scale);
-  const auto f = [&](const Term& g, const Term& x) {
+  const auto f = [=, positive = real_of(scale)](const Term& g, const Term& x) {
     const Term slope = is_result ? inner * (x + negative) : inner * negative * exp(x * inner);
-    return where((x < 0) | (x == 0), g * slope, g * real_of(scale));
+    return where((x < 0) | (x == 0), g * slope, g * positive);
   };
-  return compute_reals(s, f, grad, self);
+  return defer_reals(s, f, grad, self);
 }
 weft::Tensor gelu_backward(const Shaped& s, TensorRef grad, TensorRef self, c10::string_view kind) {
   constexpr double root_half = 0x1.6a09e667f3bcdp-1, root_two_over_pi = 0x1.9884533d43651p-1;
@@ -91,16 +91,15 @@ weft::Tensor gelu_backward(const Shaped& s, TensorRef grad, TensorRef self, c10:
     const Term density = exp(-0.5 * (x * x)) * inverse_root_two_pi;
     return g * (0.5 * (1 + erf(x * root_half)) + x * density);
   };
-  return kind == "tanh" ? compute_reals(s, by_tanh, grad, self)
-                        : compute_reals(s, by_erf, grad, self);
+  return kind == "tanh" ? defer_reals(s, by_tanh, grad, self) : defer_reals(s, by_erf, grad, self);
 }
 weft::Tensor softplus_backward(const Shaped& s, TensorRef grad, TensorRef self, ScalarRef beta,
                                ScalarRef most) {
-  const auto f = [&](const Term& g, const Term& x) {
-    const Term scaled = x * real_of(beta);
-    return where(real_of(most) < scaled, g, g * sigmoid(scaled));
+  const auto f = [by = real_of(beta), end = real_of(most)](const Term& g, const Term& x) {
+    const Term scaled = x * by;
+    return where(end < scaled, g, g * sigmoid(scaled));
   };
-  return compute_reals(s, f, grad, self);
+  return defer_reals(s, f, grad, self);
 }
 // Of both shrinks: nothing passes inside.
 weft::Tensor shrink_backward(const Shaped& s, TensorRef grad, TensorRef self, ScalarRef lambda) {
@@ -175,10 +174,10 @@ at::Tensor& glu_backward_out(TensorRef grad, TensorRef self, int64_t dim, at::Te
   structured<at::meta::structured_##name##_backward, formula, at::_ops::name##_backward, \
              at::_ops::name##_backward_grad_input>(m)
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  WEFT_BACKWARD(sigmoid, kReal<sigmoid_backward>);
-  WEFT_BACKWARD(tanh, kReal<tanh_backward>);
-  WEFT_BACKWARD(silu, kReal<silu_backward>);
-  WEFT_BACKWARD(hardsigmoid, kReal<hardsigmoid_backward>);
+  WEFT_BACKWARD(sigmoid, kDeferred<sigmoid_backward>);
+  WEFT_BACKWARD(tanh, kDeferred<tanh_backward>);
+  WEFT_BACKWARD(silu, kDeferred<silu_backward>);
+  WEFT_BACKWARD(hardsigmoid, kDeferred<hardsigmoid_backward>);
   WEFT_BACKWARD(threshold, threshold_backward);
   WEFT_BACKWARD(leaky_relu, leaky_relu_backward);
   WEFT_BACKWARD(elu, elu_backward);
@@ -191,11 +190,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
              at::_ops::hardtanh_backward_grad_input>(m);
   native<at::_ops::log_sigmoid_backward, log_sigmoid_backward>(m);
   native<at::_ops::log_sigmoid_backward_grad_input, log_sigmoid_backward_out>(m);
-  native<at::_ops::hardswish_backward,
-         FunctionalForm<BinaryMeta, kReal<hardswish_backward>, at::_ops::hardswish_backward>::call>(
-      m);
+  native<at::_ops::hardswish_backward, FunctionalForm<BinaryMeta, kDeferred<hardswish_backward>,
+                                                      at::_ops::hardswish_backward>::call>(m);
   native<at::_ops::mish_backward,
-         FunctionalForm<BinaryMeta, kReal<mish_backward>, at::_ops::mish_backward>::call>(m);
+         FunctionalForm<BinaryMeta, kDeferred<mish_backward>, at::_ops::mish_backward>::call>(m);
   native<at::_ops::_prelu_kernel_backward, prelu_backward>(m);
   native<at::_ops::glu_backward, glu_backward>(m);
   native<at::_ops::glu_backward_grad_input, glu_backward_out>(m);

@@ -22,9 +22,11 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
+#include "tensor/deferred_tensor.h"
 #include "tensor/positions.h"
 #include "weft/small_vector.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::pytorch {
 namespace {
@@ -56,12 +58,29 @@ weft::Tensor mean_along(const weft::Tensor& x, size_t at, int64_t to) {
   return moved.matmul(shares.transpose(0, 1)).movedim({-1}, {axis});
 }
 
-weft::Tensor means(const weft::Tensor& x, IntArrayRef size) {
-  const size_t first = size_t(x.ndim()) - size.size();
-  weft::Tensor y = x;
-  for (size_t i = 0; i < size.size(); i++) y = mean_along(y, first + i, size[i]);
-  return y;
-}
+// The last axes to these sizes.
+template <size_t count>
+struct Means {
+  std::array<int64_t, count> size;
+
+  explicit Means(IntArrayRef sizes) { std::copy_n(sizes.begin(), count, size.begin()); }
+  weft::Tensor operator()(const weft::Tensor& x) const {
+    weft::Tensor y = x;
+    for (size_t i = 0; i < count; i++) y = mean_along(y, size_t(x.ndim()) - count + i, size[i]);
+    return y;
+  }
+  weft::Tensor of(const at::Tensor& self, const at::Tensor& result) const {
+    const weft::Tensor x = wide_operand(self);
+    return deferred_tensor(x.dtype(), ints(result.sizes()), *this, x);
+  }
+  weft::Tensor pulled(const at::Tensor& gradient, const at::Tensor& self) const {
+    const auto formula = [means = *this](Ints shape, const weft::Tensor& by) {
+      return pulled_back(ints(Sizes(shape)), by, means);
+    };
+    const weft::Tensor g = wide_operand(gradient);
+    return deferred_tensor(g.dtype(), ints(self.sizes()), formula, g);
+  }
+};
 
 std::vector<int64_t> sizes_of(const at::Tensor& self, IntArrayRef size, const char* what) {
   const auto rank = int64_t(size.size());
@@ -82,7 +101,7 @@ at::Tensor& avg_out(const at::Tensor& self, IntArrayRef size, at::Tensor& out) {
   TORCH_CHECK(size.size() == count, "adaptive_avg_pool: output_size must be ", count);
   const auto sizes = sizes_of(self, size, "adaptive_avg_pool()");
   at::native::resize_output(out, sizes);
-  if (out.numel() != 0) put(out, means(wide_operand(self), size));
+  if (out.numel() != 0) put(out, Means<count>(size).of(self, out));
   return out;
 }
 template <size_t count>
@@ -93,11 +112,18 @@ at::Tensor avg(const at::Tensor& self, IntArrayRef size) {
   if (format != c10::MemoryFormat::Contiguous && result.dim() == int64_t(count) + 2) {
     result.unsafeGetTensorImpl()->empty_tensor_restride(format);
   }
-  if (result.numel() != 0) put(result, means(wide_operand(self), size));
+  if (result.numel() != 0) put(result, Means<count>(size).of(self, result));
   return result;
 }
 template <size_t count>
 at::Tensor avg_backward(const at::Tensor& gradient, const at::Tensor& self) {
+  TORCH_CHECK(gradient.dim() == self.dim() && self.dim() > int64_t(count),
+              "adaptive_avg_pool_backward: a gradient of shape ", gradient.sizes(),
+              " does not fit an input of ", self.sizes());
+  const size_t before = size_t(self.dim()) - count;
+  TORCH_CHECK(gradient.sizes().slice(0, before) == self.sizes().slice(0, before),
+              "adaptive_avg_pool_backward: a gradient of shape ", gradient.sizes(),
+              " does not fit an input of ", self.sizes());
   at::Tensor result = empty(self.sizes(), self.scalar_type());
   const auto format = self.suggest_memory_format();
   if (format != c10::MemoryFormat::Contiguous && result.dim() == int64_t(count) + 2) {
@@ -105,10 +131,8 @@ at::Tensor avg_backward(const at::Tensor& gradient, const at::Tensor& self) {
   }
   if (result.numel() == 0) return result;
   const IntArrayRef size = gradient.sizes().slice(size_t(gradient.dim()) - count);
-  put(result, gradient.numel() == 0
-                  ? number(0, self.scalar_type())
-                  : pulled_back(self.sizes(), wide_operand(gradient),
-                                [&](const weft::Tensor& x) { return means(x, size); }));
+  put(result, gradient.numel() == 0 ? number(0, self.scalar_type())
+                                    : Means<count>(size).pulled(gradient, self));
   return result;
 }
 at::Tensor& avg3d_backward_out(const at::Tensor& gradient, const at::Tensor& self,

@@ -58,23 +58,26 @@ c10::ScalarType type_of_statistics(const at::Tensor& input, const MaybeTensor& w
                           : input.scalar_type();
 }
 
-struct Statistics {
-  weft::Tensor mean, variance;  // of the elements, one per channel
-};
-Statistics statistics(const at::Tensor& input) {
-  const weft::Tensor x = wide_operand(input);
-  const auto mean_of = [](const weft::Tensor& t) { return t.mean(axes_of_batch(t)); };
-  const auto variance_of = [](const weft::Tensor& t, const weft::Tensor& mean) {
-    return t.sub(along_channels(mean, t)).square().mean(axes_of_batch(t));
-  };
-  const Sizes shape{input.size(1)};
-  const weft::Tensor mean = deferred_tensor(x.dtype(), shape, mean_of, x);
-  return {mean, deferred_tensor(x.dtype(), shape, variance_of, x, mean)};
+// Of the elements, one per channel.
+weft::Tensor mean_of(const weft::Tensor& x) { return x.mean(axes_of_batch(x)); }
+weft::Tensor variance_of(const weft::Tensor& x) {
+  return x.sub(along_channels(mean_of(x), x)).square().mean(axes_of_batch(x));
+}
+weft::Tensor inverse_deviation(const weft::Tensor& variance, double eps) {
+  return variance.add(eps).rsqrt();
+}
+// (x - mean) invstd
+weft::Tensor centred(const weft::Tensor& x, const weft::Tensor& mean, const weft::Tensor& invstd) {
+  return x.sub(along_channels(mean, x)).mul(along_channels(invstd, x));
 }
 
-weft::Tensor inverse_deviation(const weft::Tensor& variance, double eps) {
-  const auto formula = [eps](const weft::Tensor& v) { return v.add(eps).rsqrt(); };
-  return deferred_tensor(variance.dtype(), variance.shape(), formula, variance);
+struct Statistics {
+  weft::Tensor mean, variance;
+};
+Statistics statistics(const weft::Tensor& x) {
+  const Sizes shape{x.shape()[1]};
+  return {deferred_tensor(x.dtype(), shape, &mean_of, x),
+          deferred_tensor(x.dtype(), shape, &variance_of, x)};
 }
 
 // before (1 - momentum) + now factor momentum
@@ -95,24 +98,18 @@ void update(const MaybeTensor& running_mean, const MaybeTensor& running_var, con
   update(running_var, now.variance, momentum, count / (count - 1));
 }
 
-weft::Tensor normalized(const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
-                        const weft::Tensor& mean, const weft::Tensor& invstd) {
-  const auto centred = [](const weft::Tensor& t, const weft::Tensor& m, const weft::Tensor& i) {
-    return t.sub(along_channels(m, t)).mul(along_channels(i, t));
-  };
-  const weft::Tensor x = wide_operand(input);
-  const weft::Tensor y =
-      deferred_tensor(wider(x.dtype(), invstd.dtype()), x.shape(), centred, x, mean, invstd);
+// x weight + bias, where they are given.
+weft::Tensor scaled(const weft::Tensor& x, const MaybeTensor& weight, const MaybeTensor& bias) {
   if (is_given(weight) && is_given(bias)) {
     const auto formula = [](const weft::Tensor& t, const weft::Tensor& w, const weft::Tensor& b) {
       return t.mul(along_channels(w, t)).add(along_channels(b, t));
     };
     const weft::Tensor w = wide_operand(*weight);
-    return deferred_tensor(wider(y.dtype(), w.dtype()), y.shape(), formula, y, w,
+    return deferred_tensor(wider(x.dtype(), w.dtype()), x.shape(), formula, x, w,
                            wide_operand(*bias));
   }
-  if (is_given(weight)) return y.mul(along_channels(wide_operand(*weight), y));
-  return is_given(bias) ? y.add(along_channels(wide_operand(*bias), y)) : y;
+  if (is_given(weight)) return x.mul(along_channels(wide_operand(*weight), x));
+  return is_given(bias) ? x.add(along_channels(wide_operand(*bias), x)) : x;
 }
 
 Three batch_norm(const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
@@ -130,10 +127,15 @@ Three batch_norm(const at::Tensor& input, const MaybeTensor& weight, const Maybe
   if (!training) {
     TORCH_CHECK(is_given(running_mean) && is_given(running_var),
                 "batch_norm: running_mean and running_var are needed where it does not train");
-    const weft::Tensor mean = wide_operand(*running_mean);
-    const weft::Tensor invstd = inverse_deviation(wide_operand(*running_var), eps);
     if (input.numel() == 0) return {empty(input.sizes(), type), none(), none()};
-    return {give_in(normalized(input, weight, bias, mean, invstd), type, format), none(), none()};
+    const auto formula = [eps](const weft::Tensor& t, const weft::Tensor& mean,
+                               const weft::Tensor& variance) {
+      return centred(t, mean, inverse_deviation(variance, eps));
+    };
+    const weft::Tensor x = wide_operand(input), variance = wide_operand(*running_var);
+    const weft::Tensor y = deferred_tensor(wider(x.dtype(), variance.dtype()), x.shape(), formula,
+                                           x, wide_operand(*running_mean), variance);
+    return {give_in(scaled(y, weight, bias), type, format), none(), none()};
   }
   if (input.numel() == 0) {
     at::Tensor mean = empty({input.size(1)}, kept), invstd = empty({input.size(1)}, kept);
@@ -141,11 +143,17 @@ Three batch_norm(const at::Tensor& input, const MaybeTensor& weight, const Maybe
     put(invstd, number(std::numeric_limits<double>::quiet_NaN(), kept));
     return {empty(input.sizes(), type), mean, invstd};
   }
-  const Statistics now = statistics(input);
-  const weft::Tensor invstd = inverse_deviation(now.variance, eps);
-  at::Tensor y = give_in(normalized(input, weight, bias, now.mean, invstd), type, format);
+  const weft::Tensor x = wide_operand(input);
+  const auto invstd_of = [eps](const weft::Tensor& v) { return inverse_deviation(v, eps); };
+  const auto whole = [eps](const weft::Tensor& t) {
+    return centred(t, mean_of(t), inverse_deviation(variance_of(t), eps));
+  };
+  Statistics now = statistics(x);
+  weft::Tensor invstd = deferred_tensor(x.dtype(), now.mean.shape(), invstd_of, now.variance);
+  at::Tensor y =
+      give_in(scaled(deferred_tensor(x.dtype(), x.shape(), whole, x), weight, bias), type, format);
   update(running_mean, running_var, now, input, momentum);
-  return {std::move(y), give(now.mean, kept), give(invstd, kept)};
+  return {std::move(y), give(std::move(now.mean), kept), give(std::move(invstd), kept)};
 }
 
 std::tuple<at::Tensor&, at::Tensor&, at::Tensor&> batch_norm_out(
@@ -210,9 +218,10 @@ std::tuple<at::Tensor, at::Tensor> update_stats(const at::Tensor& input,
                                                 const MaybeTensor& running_var, double momentum) {
   check_channels(input, running_mean, "running_mean");
   check_channels(input, running_var, "running_var");
-  const Statistics now = statistics(input);
+  Statistics now = statistics(wide_operand(input));
   update(running_mean, running_var, now, input, momentum);
-  return {give(now.mean, input.scalar_type()), give(now.variance, input.scalar_type())};
+  return {give(std::move(now.mean), input.scalar_type()),
+          give(std::move(now.variance), input.scalar_type())};
 }
 
 Three batch_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
@@ -239,20 +248,24 @@ Three batch_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
     return result;
   }
   const weft::Tensor mean = wide_operand(train ? *save_mean : *running_mean);
+  const auto invstd_of = [eps](const weft::Tensor& v) { return inverse_deviation(v, eps); };
+  const weft::Tensor deviation = wide_operand(train ? *save_invstd : *running_var);
   const weft::Tensor invstd =
-      train ? wide_operand(*save_invstd) : inverse_deviation(wide_operand(*running_var), eps);
-  const weft::Tensor g = wide_operand(gradient);
-  const weft::Tensor xhat = normalized(input, {}, {}, mean, invstd);
+      train ? deviation
+            : deferred_tensor(deviation.dtype(), deviation.shape(), invstd_of, deviation);
+  const weft::Tensor g = wide_operand(gradient), x = wide_operand(input);
+  const weft::Tensor xhat =
+      deferred_tensor(wider(x.dtype(), invstd.dtype()), x.shape(), &centred, x, mean, invstd);
   const DType dtype = wider(g.dtype(), xhat.dtype());
   if (wanted[0]) {
     const double share = 1.0 / double(elements_per_channel(input));
-    const auto formula = [train, share](const weft::Tensor& by, const weft::Tensor& x,
+    const auto formula = [train, share](const weft::Tensor& by, const weft::Tensor& h,
                                         const weft::Tensor& scale) {
       weft::Tensor dx = by;
       if (train) {
         const auto axes = axes_of_batch(by);
-        const weft::Tensor level = by.sum(axes, true), slope = by.mul(x).sum(axes, true);
-        dx = by.sub(level.mul(share)).sub(x.mul(slope.mul(share)));
+        const weft::Tensor level = by.sum(axes, true), slope = by.mul(h).sum(axes, true);
+        dx = by.sub(level.mul(share)).sub(h.mul(slope.mul(share)));
       }
       return dx.mul(along_channels(scale, by));
     };
@@ -261,8 +274,8 @@ Three batch_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
     std::get<0>(result) = give_in(std::move(dx), type, input.suggest_memory_format());
   }
   if (wanted[1]) {
-    const auto formula = [](const weft::Tensor& by, const weft::Tensor& x) {
-      return by.mul(x).sum(axes_of_batch(by));
+    const auto formula = [](const weft::Tensor& by, const weft::Tensor& h) {
+      return by.mul(h).sum(axes_of_batch(by));
     };
     std::get<1>(result) = give(deferred_tensor(dtype, mean.shape(), formula, g, xhat), parameter);
   }

@@ -16,8 +16,10 @@
 #include "convert.h"
 #include "storage.h"
 #include "structured.h"
+#include "tensor/deferred_term.h"
 #include "tensor/operand.h"
 #include "tensor/term.h"
+#include "value/deferred.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -55,6 +57,18 @@ weft::Tensor compute_reals(const Shaped& s, Function&& f, const Operands&... ope
   return compute_in(computing_type(*s.common), s, std::forward<Function>(f), operands...);
 }
 
+// ... as one step until it is computed (value/deferred.h). f is copied as bytes: what it captures,
+// it captures by value.
+template <class Function, class... Operands>
+weft::Tensor defer_reals(const Shaped& s, const Function& f, const Operands&... operands) {
+  const c10::ScalarType type = computing_type(*s.common);
+  const Ints shape = ints(s.out().sizes());
+  const auto written_out = [f](Ints, const auto&... values) { return f(Term(values)...).value(); };
+  return tensor_of(Term(deferred({dtype_of(type), weft_device(), shape, kValuesOfFunction},
+                                 written_out, term_of(operands, shape, type).value()...)),
+                   held(s.out().scalar_type()).dtype);
+}
+
 // Formulas for structured().
 template <auto f>
 constexpr auto kReal =
@@ -62,6 +76,9 @@ constexpr auto kReal =
 template <auto f>
 constexpr auto kPlain =
     [](const Shaped& s, const auto&... operands) { return compute(s, f, operands...); };
+template <auto f>
+constexpr auto kDeferred =
+    [](const Shaped& s, const auto&... operands) { return defer_reals(s, f, operands...); };
 template <auto method>
 constexpr auto kMethod = [](const Shaped& s, const at::Tensor& a) { return (s.in(a).*method)(); };
 template <auto method>

@@ -24,6 +24,7 @@
 #include "operators.h"
 #include "storage.h"
 #include "tensor/chosen.h"
+#include "tensor/deferred_tensor.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -149,11 +150,12 @@ at::Tensor& searchsorted_out(const at::Tensor& sequence, const at::Tensor& self,
   weft::Tensor bounds = operand(sequence, type);
   if (order.defined()) bounds = bounds.gather(-1, handle(order));
   const bool is_right = right || (side && *side == "right");
+  const auto formula = [to = is_right ? Side::kRight : Side::kLeft](
+                           Ints shape, const weft::Tensor& b, const weft::Tensor& x) {
+    return found(b, x.ndim() == 0 ? x.reshape({1}) : x, to).reshape(shape);
+  };
   const weft::Tensor values = operand(self, type);
-  const bool is_single = values.ndim() == 0;
-  const weft::Tensor place = found(bounds, is_single ? values.reshape({1}) : values,
-                                   is_right ? Side::kRight : Side::kLeft);
-  put(out, is_single ? place.reshape({}) : place);
+  put(out, deferred_tensor(dtypes::int64, values.shape(), formula, bounds, values));
   return out;
 }
 

@@ -9,12 +9,15 @@
 #include <ATen/native/GridSamplerUtils.h>
 #include <torch/library.h>
 
+#include "convert.h"
 #include "formulas.h"
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "tensor/deferred_tensor.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::pytorch {
 namespace {
@@ -137,7 +140,9 @@ at::Tensor grid_sample(const at::Tensor& input, const at::Tensor& grid, int64_t 
   at::Tensor result =
       empty({input.size(0), input.size(1), grid.size(1), grid.size(2)}, input.scalar_type());
   if (result.numel() == 0) return result;
-  put(result, sampler_of(way, padding, align_corners)(wide_operand(input), wide_operand(grid)));
+  const weft::Tensor x = wide_operand(input);
+  put(result, deferred_tensor(x.dtype(), ints(result.sizes()),
+                              sampler_of(way, padding, align_corners), x, wide_operand(grid)));
   return result;
 }
 
@@ -148,21 +153,29 @@ std::tuple<at::Tensor, at::Tensor> grid_sample_backward(const at::Tensor& gradie
                                                         std::array<bool, 2> wanted) {
   at::native::check_grid_sampler_common(input, grid);
   at::native::check_grid_sampler_2d(input, grid);
+  const int64_t sizes[] = {input.size(0), input.size(1), grid.size(1), grid.size(2)};
+  check_sizes("the gradient", gradient, sizes);
   const Sampler sampler = sampler_of(way, padding, align_corners);
-  const weft::Tensor g = wide_operand(gradient);
+  const weft::Tensor g = wide_operand(gradient), planes = wide_operand(input);
+  const weft::Tensor places = wide_operand(grid);
   at::Tensor by_input, by_grid = empty(grid.sizes(), grid.scalar_type());
   if (wanted[0]) {
-    const weft::Tensor places = wide_operand(grid);
-    by_input = give(
-        pulled_back(input.sizes(), g, [&](const weft::Tensor& x) { return sampler(x, places); }),
-        input.scalar_type());
+    const auto formula = [sampler](Ints shape, const weft::Tensor& by, const weft::Tensor& to) {
+      return pulled_back(ints(Sizes(shape)), by,
+                         [&](const weft::Tensor& x) { return sampler(x, to); });
+    };
+    by_input =
+        give(deferred_tensor(g.dtype(), planes.shape(), formula, g, places), input.scalar_type());
   }
   if (way == int64_t(GridSamplerInterpolation::Nearest)) {
     put(by_grid, number(0, grid.scalar_type()));
   } else if (wanted[1]) {
-    const weft::Tensor planes = wide_operand(input);
-    put(by_grid, pulled_back(std::array{wide_operand(grid)}, g,
-                             [&](const auto& leaves) { return sampler(planes, leaves[0]); })[0]);
+    const auto formula = [sampler](const weft::Tensor& by, const weft::Tensor& from,
+                                   const weft::Tensor& to) {
+      return pulled_back(std::array{to}, by,
+                         [&](const auto& leaves) { return sampler(from, leaves[0]); })[0];
+    };
+    put(by_grid, deferred_tensor(places.dtype(), places.shape(), formula, g, planes, places));
   }
   return {std::move(by_input), std::move(by_grid)};
 }

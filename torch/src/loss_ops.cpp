@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstdint>
 #include <optional>
-#include <utility>
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/TensorIterator.h>
@@ -10,12 +9,18 @@
 #include <ATen/ops/result_type_native.h>
 #include <torch/library.h>
 
+#include "base/ref.h"
 #include "convert.h"
 #include "elementwise.h"
 #include "native.h"
 #include "operators.h"
+#include "storage.h"
 #include "structured.h"
+#include "tensor/deferred_term.h"
+#include "tensor/operand.h"
 #include "tensor/term.h"
+#include "value/deferred.h"
+#include "value/value.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -55,21 +60,32 @@ struct HuberMeta : LossMeta {
   }
 };
 
+weft::Tensor reduced(const weft::Tensor& losses, int64_t reduction) {
+  if (reduction == at::Reduction::Mean) return losses.mean();
+  return reduction == at::Reduction::Sum ? losses.sum() : losses;
+}
+
 // f of the elements, reduced. Sums are of what is computed, not of what is rounded.
 template <class Function, class... Operands>
 weft::Tensor loss(const Shaped& s, int64_t reduction, at::IntArrayRef sizes, Function&& f,
                   const Operands&... operands) {
   const auto type = computing_type(s.out().scalar_type());
-  const weft::Tensor losses = tensor_of(f(term_of(operands, ints(sizes), type)...), dtype_of(type));
-  if (reduction == at::Reduction::Mean) return losses.mean();
-  return reduction == at::Reduction::Sum ? losses.sum() : losses;
+  return reduced(tensor_of(f(term_of(operands, ints(sizes), type)...), dtype_of(type)), reduction);
 }
-// Over two operands that broadcast.
+// Over two operands that broadcast: one step until it is computed. f captures by value.
 template <class Function>
 weft::Tensor loss_of_two(const Shaped& s, int64_t reduction, TensorRef a, TensorRef b,
-                         Function&& f) {
+                         const Function& f) {
   const auto sizes = at::infer_size_dimvector(a.sizes(), b.sizes());
-  return loss(s, reduction, sizes, std::forward<Function>(f), a, b);
+  const auto type = computing_type(s.out().scalar_type());
+  const Ints shape = ints(at::IntArrayRef(sizes));
+  const auto written_out = [f, reduction](Ints, const Ref<Value>& x, const Ref<Value>& y) {
+    const Term losses = f(Term(x), Term(y));
+    return read(reduced(tensor_of(losses, x->dtype()), reduction).cast(x->dtype()));
+  };
+  return tensor_of(
+      deferred({dtype_of(type), weft_device(), ints(s.out().sizes()), kValuesOfFunction},
+               written_out, term_of(a, shape, type).value(), term_of(b, shape, type).value()));
 }
 
 // The share of an element in the loss.
@@ -88,14 +104,15 @@ struct GradientMeta : at::TensorIteratorBase {
     build(config);
   }
 };
+// The slope captures by value.
 template <class Function>
 weft::Tensor gradient(const Shaped& s, int64_t reduction, TensorRef grad, TensorRef self,
-                      TensorRef target, Function&& slope) {
+                      TensorRef target, const Function& slope) {
   const double factor = share(reduction, s.out().numel());
-  const auto f = [&](const Term& g, const Term& x, const Term& y) {
+  const auto f = [factor, slope](const Term& g, const Term& x, const Term& y) {
     return factor == 1 ? g * slope(x, y) : g * factor * slope(x, y);
   };
-  return compute_reals(s, f, grad, self, target);
+  return defer_reals(s, f, grad, self, target);
 }
 
 // ---- squares and what grows slower
@@ -112,14 +129,14 @@ weft::Tensor mse_backward(const Shaped& s, TensorRef grad, TensorRef self, Tenso
 
 weft::Tensor smooth_l1(const Shaped& s, TensorRef self, TensorRef target, int64_t reduction,
                        double beta) {
-  return loss_of_two(s, reduction, self, target, [&](const Term& x, const Term& y) {
+  return loss_of_two(s, reduction, self, target, [beta](const Term& x, const Term& y) {
     const Term z = magnitude_of(x - y);
     return beta == 0 ? z : where(z < beta, 0.5 * z * z / beta, z - 0.5 * beta);
   });
 }
 weft::Tensor smooth_l1_backward(const Shaped& s, TensorRef grad, TensorRef self, TensorRef target,
                                 int64_t reduction, double beta) {
-  return gradient(s, reduction, grad, self, target, [&](const Term& x, const Term& y) {
+  return gradient(s, reduction, grad, self, target, [beta](const Term& x, const Term& y) {
     const Term d = x - y;
     const Term inside = beta == 0 ? d.like(0.0) : d / beta;
     const Term is_low = (d < -beta) | ((d == -beta) & (d != d.like(0.0)));
@@ -130,14 +147,14 @@ weft::Tensor smooth_l1_backward(const Shaped& s, TensorRef grad, TensorRef self,
 
 weft::Tensor huber(const Shaped& s, TensorRef self, TensorRef target, int64_t reduction,
                    double delta) {
-  return loss_of_two(s, reduction, self, target, [&](const Term& x, const Term& y) {
+  return loss_of_two(s, reduction, self, target, [delta](const Term& x, const Term& y) {
     const Term z = magnitude_of(x - y);
     return where((z < delta) | (z == delta), 0.5 * z * z, delta * (z - 0.5 * delta));
   });
 }
 weft::Tensor huber_backward(const Shaped& s, TensorRef grad, TensorRef self, TensorRef target,
                             int64_t reduction, double delta) {
-  return gradient(s, reduction, grad, self, target, [&](const Term& x, const Term& y) {
+  return gradient(s, reduction, grad, self, target, [delta](const Term& x, const Term& y) {
     const Term d = x - y;
     return at_most(at_least(d, -delta), delta);
   });
@@ -185,11 +202,16 @@ struct EntropyGradientMeta : GradientMeta {
 };
 weft::Tensor cross_entropy_backward(const Shaped& s, TensorRef grad, TensorRef self,
                                     TensorRef target, Maybe weight, int64_t reduction) {
-  return gradient(s, reduction, grad, self, target, [&](const Term& x, const Term& y) {
-    Term slope = (x - y) / at_least((1 - x) * x, 1e-12);
-    if (!is_given(weight)) return slope;
-    return slope * term_of(*weight, ints(s.out().sizes()), computing_type(*s.common));
-  });
+  const auto slope = [](const Term& x, const Term& y) {
+    return (x - y) / at_least((1 - x) * x, 1e-12);
+  };
+  if (!is_given(weight)) return gradient(s, reduction, grad, self, target, slope);
+  const double factor = share(reduction, s.out().numel());
+  const auto f = [&](const Term& g, const Term& x, const Term& y) {
+    const auto w = term_of(*weight, ints(s.out().sizes()), computing_type(*s.common));
+    return g * factor * (slope(x, y) * w);
+  };
+  return compute_reals(s, f, grad, self, target);
 }
 
 // (1 - y) x + l (log(1 + exp(-|x|)) + max(-x, 0)), with l = 1 + (p - 1) y for a weight p.

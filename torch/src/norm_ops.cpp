@@ -48,48 +48,61 @@ struct Moments {
 };
 // Axes [first, past) alone.
 Moments moments(const weft::Tensor& x, int64_t first, int64_t past, double eps) {
-  Sizes shape(x.shape());
-  std::fill(shape.begin() + first, shape.begin() + past, 1);
-  const auto mean_of = [first, past](const weft::Tensor& t) {
-    return t.mean(axes_from(first, past), true);
-  };
-  const auto rstd_of = [first, past, eps](const weft::Tensor& t, const weft::Tensor& mean) {
-    return t.sub(mean).square().mean(axes_from(first, past), true).add(eps).rsqrt();
-  };
-  const weft::Tensor mean = deferred_tensor(x.dtype(), shape, mean_of, x);
-  return {mean, deferred_tensor(x.dtype(), shape, rstd_of, x, mean)};
+  const auto axes = axes_from(first, past);
+  const weft::Tensor mean = x.mean(axes, true);
+  return {mean, x.sub(mean).square().mean(axes, true).add(eps).rsqrt()};
 }
 
 // Statistics and parameters may be wider than what they are of.
 DType wider(DType a, DType b) { return a.bits() < b.bits() ? b : a; }
 
+// function(x) weight + bias, where they are given, which stand beside it so. One step: functions
+// are copied as bytes.
+template <class Function, class Beside>
+weft::Tensor scaled(const weft::Tensor& x, const Function& function, const Beside& beside,
+                    const MaybeTensor& weight, const MaybeTensor& bias) {
+  const auto plain = [function](Ints shape, const weft::Tensor& t) {
+    return function(t).reshape(shape);
+  };
+  const auto stretched = [function, beside](Ints shape, const weft::Tensor& t,
+                                            const weft::Tensor& w) {
+    return function(t).mul(beside(w)).reshape(shape);
+  };
+  const auto moved = [function, beside](Ints shape, const weft::Tensor& t, const weft::Tensor& b) {
+    return function(t).add(beside(b)).reshape(shape);
+  };
+  const auto both = [function, beside](Ints shape, const weft::Tensor& t, const weft::Tensor& w,
+                                       const weft::Tensor& b) {
+    return function(t).mul(beside(w)).add(beside(b)).reshape(shape);
+  };
+  if (!is_given(weight) && !is_given(bias)) return deferred_tensor(x.dtype(), x.shape(), plain, x);
+  const weft::Tensor p = wide_operand(is_given(weight) ? *weight : *bias);
+  const DType dtype = wider(x.dtype(), p.dtype());
+  if (!is_given(weight)) return deferred_tensor(dtype, x.shape(), moved, x, p);
+  if (!is_given(bias)) return deferred_tensor(dtype, x.shape(), stretched, x, p);
+  return deferred_tensor(dtype, x.shape(), both, x, p, wide_operand(*bias));
+}
+
 // (x - mean) rstd
-weft::Tensor normalized(const weft::Tensor& x, const weft::Tensor& mean, const weft::Tensor& rstd) {
+weft::Tensor centred(const weft::Tensor& x, const weft::Tensor& mean, const weft::Tensor& rstd) {
   const auto formula = [](const weft::Tensor& t, const weft::Tensor& m, const weft::Tensor& r) {
     return t.sub(m).mul(r);
   };
   return deferred_tensor(wider(x.dtype(), rstd.dtype()), x.shape(), formula, x, mean, rstd);
 }
 
-// x weight + bias, where they are given; they broadcast to x.
-weft::Tensor scaled(const weft::Tensor& x, const std::optional<weft::Tensor>& weight,
-                    const std::optional<weft::Tensor>& bias) {
-  if (!weight) return bias ? x.add(*bias) : x;
-  if (!bias) return x.mul(*weight);
-  const auto formula = [](const weft::Tensor& t, const weft::Tensor& w, const weft::Tensor& b) {
-    return t.mul(w).add(b);
-  };
-  return deferred_tensor(wider(x.dtype(), weight->dtype()), x.shape(), formula, x, *weight, *bias);
-}
-
 // The gradient by x of xhat = (x - mean) rstd, of that by xhat.
+weft::Tensor through(const weft::Tensor& by, const weft::Tensor& xhat, const weft::Tensor& rstd,
+                     int64_t first, int64_t past) {
+  const auto axes = axes_from(first, past);
+  const weft::Tensor level = by.mean(axes, true), slope = by.mul(xhat).mean(axes, true);
+  return by.sub(level).sub(xhat.mul(slope)).mul(rstd);
+}
 weft::Tensor through_moments(const weft::Tensor& g, const weft::Tensor& xhat,
                              const weft::Tensor& rstd, int64_t first, int64_t past) {
   const auto formula = [first, past](const weft::Tensor& by, const weft::Tensor& x,
                                      const weft::Tensor& r) {
-    const auto axes = axes_from(first, past);
-    const weft::Tensor level = by.mean(axes, true), slope = by.mul(x).mean(axes, true);
-    return by.sub(level).sub(x.mul(slope)).mul(r);
+    return through(by, x, r, first, past);
   };
   return deferred_tensor(wider(g.dtype(), xhat.dtype()), g.shape(), formula, g, xhat, rstd);
 }
@@ -123,9 +136,20 @@ Three layer_norm(const at::Tensor& input, at::IntArrayRef normalized_shape,
     return {empty(input.sizes(), input.scalar_type()), mean, rstd};
   }
   const weft::Tensor x = wide_operand(input);
-  const auto [mean, rstd] = moments(x, first, input.dim(), eps);
-  weft::Tensor y = scaled(normalized(x, mean, rstd), wide_operand(weight), wide_operand(bias));
-  return {give(std::move(y), input.scalar_type()), give(mean, type), give(rstd, type)};
+  const auto mean_of = [first](const weft::Tensor& t) {
+    return moments(t, first, t.ndim(), 0).mean;
+  };
+  const auto rstd_of = [first, eps](const weft::Tensor& t) {
+    return moments(t, first, t.ndim(), eps).rstd;
+  };
+  const auto centred_of = [mean_of, rstd_of](const weft::Tensor& t) {
+    return t.sub(mean_of(t)).mul(rstd_of(t));
+  };
+  const auto as_it_is = [](const weft::Tensor& p) { return p; };
+  const Ints shape = ints(at::IntArrayRef(kept));
+  return {give(scaled(x, centred_of, as_it_is, weight, bias), input.scalar_type()),
+          give(deferred_tensor(x.dtype(), shape, mean_of, x), type),
+          give(deferred_tensor(x.dtype(), shape, rstd_of, x), type)};
 }
 
 Three layer_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
@@ -146,7 +170,7 @@ Three layer_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
   check_sizes("the mean", mean, ints(kept));
   check_sizes("the deviation", rstd, ints(kept));
   const weft::Tensor g = wide_operand(gradient), r = wide_operand(rstd);
-  const weft::Tensor xhat = normalized(wide_operand(input), wide_operand(mean), r);
+  const weft::Tensor xhat = centred(wide_operand(input), wide_operand(mean), r);
   if (wanted[0]) {
     const weft::Tensor by_xhat = is_given(weight) ? g.mul(wide_operand(*weight)) : g;
     std::get<0>(result) =
@@ -163,13 +187,37 @@ Three layer_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
 
 // ---- groups of channels
 
-// (n, channels, places) as (n, groups, channels of a group, places), and a parameter beside it.
-weft::Tensor in_groups(const at::Tensor& x, int64_t n, int64_t c, int64_t places, int64_t groups) {
-  return wide_operand(x).reshape({n, groups, c / groups, places});
-}
-weft::Tensor parameter_in_groups(const at::Tensor& p, int64_t groups) {
-  return wide_operand(p).reshape({1, groups, p.numel() / groups, 1});
-}
+// (n, channels, places) as (n, groups, channels of a group, places), and what stands beside it.
+struct Groups {
+  int64_t n, c, places, groups;
+
+  weft::Tensor of(const weft::Tensor& x) const {
+    return x.reshape({n, groups, c / groups, places});
+  }
+  weft::Tensor of_parameter(const weft::Tensor& p) const {
+    return p.reshape({1, groups, c / groups, 1});
+  }
+  weft::Tensor of_statistic(const weft::Tensor& s) const { return s.reshape({n, groups, 1, 1}); }
+  // (x - mean) rstd, as x is.
+  weft::Tensor centred(const weft::Tensor& x, const weft::Tensor& mean,
+                       const weft::Tensor& rstd) const {
+    const auto formula = [rows = *this](Ints shape, const weft::Tensor& t, const weft::Tensor& m,
+                                        const weft::Tensor& r) {
+      return rows.of(t).sub(rows.of_statistic(m)).mul(rows.of_statistic(r)).reshape(shape);
+    };
+    return deferred_tensor(wider(x.dtype(), rstd.dtype()), x.shape(), formula, x, mean, rstd);
+  }
+
+  void check(const at::Tensor& x, const MaybeTensor& weight, const MaybeTensor& bias) const {
+    TORCH_CHECK(x.numel() == n * c * places, "Expected ", n, "x", c, "x", places, " elements, got ",
+                x.sizes());
+    TORCH_CHECK(!is_given(weight) || weight->numel() == c, "Expected weight to be a vector of ",
+                "size equal to the number of channels in input, but got weight of shape ",
+                weight->sizes());
+    TORCH_CHECK(!is_given(bias) || bias->numel() == c, "Expected bias to be a vector of size ",
+                "equal to the number of channels in input, but got bias of shape ", bias->sizes());
+  }
+};
 
 Three group_norm(const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
                  int64_t n, int64_t c, int64_t places, int64_t groups, double eps) {
@@ -183,16 +231,34 @@ Three group_norm(const at::Tensor& input, const MaybeTensor& weight, const Maybe
     put(rstd, number(std::numeric_limits<double>::quiet_NaN(), type));
     return {empty(input.sizes(), input.scalar_type()), mean, rstd};
   }
-  const weft::Tensor x = in_groups(input, n, c, places, groups);
-  const auto [mean, rstd] = moments(x, 2, 4, eps);
-  const auto parameter = [&](const MaybeTensor& p) -> std::optional<weft::Tensor> {
-    if (!is_given(p)) return {};
-    return parameter_in_groups(*p, groups);
+  const Groups rows{n, c, places, groups};
+  rows.check(input, weight, bias);
+  const weft::Tensor x = wide_operand(input);
+  const int64_t kept[] = {n, groups};
+  const auto mean_of = [rows](Ints shape, const weft::Tensor& t) {
+    return rows.of(t).mean(axes_from(2, 4)).reshape(shape);
   };
-  const weft::Tensor y = scaled(normalized(x, mean, rstd), parameter(weight), parameter(bias));
-  return {
-      give_in(y.reshape(ints(input.sizes())), input.scalar_type(), input.suggest_memory_format()),
-      give(mean.reshape({n, groups}), type), give(rstd.reshape({n, groups}), type)};
+  const auto rstd_of = [rows, eps](Ints shape, const weft::Tensor& t, const weft::Tensor& m) {
+    const weft::Tensor squares = rows.of(t).sub(rows.of_statistic(m)).square();
+    return squares.mean(axes_from(2, 4)).add(eps).rsqrt().reshape(shape);
+  };
+  weft::Tensor mean = deferred_tensor(x.dtype(), Ints(kept), mean_of, x);
+  weft::Tensor rstd = deferred_tensor(x.dtype(), Ints(kept), rstd_of, x, mean);
+  const weft::Tensor xhat = rows.centred(x, mean, rstd);
+  const auto in_rows = [rows](const weft::Tensor& t) { return rows.of(t); };
+  const auto beside = [rows](const weft::Tensor& p) { return rows.of_parameter(p); };
+  return {give_in(scaled(xhat, in_rows, beside, weight, bias), input.scalar_type(),
+                  input.suggest_memory_format()),
+          give(std::move(mean), type), give(std::move(rstd), type)};
+}
+
+// That by xhat, of that by xhat times a weight.
+weft::Tensor by_xhat(const Groups& rows, const weft::Tensor& gradient, const weft::Tensor& weight) {
+  const auto formula = [rows](Ints shape, const weft::Tensor& by, const weft::Tensor& w) {
+    return rows.of(by).mul(rows.of_parameter(w)).reshape(shape);
+  };
+  return deferred_tensor(wider(gradient.dtype(), weight.dtype()), gradient.shape(), formula,
+                         gradient, weight);
 }
 
 Three group_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
@@ -214,19 +280,36 @@ Three group_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
     if (wanted[2]) std::get<2>(result) = zeros();
     return result;
   }
-  const weft::Tensor g = in_groups(gradient, n, c, places, groups);
-  const weft::Tensor r = wide_operand(rstd).reshape({n, groups, 1, 1});
-  const weft::Tensor m = wide_operand(mean).reshape({n, groups, 1, 1});
-  const weft::Tensor xhat = normalized(in_groups(input, n, c, places, groups), m, r);
+  const Groups rows{n, c, places, groups};
+  rows.check(input, weight, {});
+  rows.check(gradient, {}, {});
+  TORCH_CHECK(mean.numel() == n * groups && rstd.numel() == n * groups, "Expected ", n, "x", groups,
+              " statistics, got ", mean.sizes(), " and ", rstd.sizes());
+  const weft::Tensor g = wide_operand(gradient), r = wide_operand(rstd);
+  const weft::Tensor xhat = rows.centred(wide_operand(input), wide_operand(mean), r);
   if (wanted[0]) {
-    const weft::Tensor by_xhat = is_given(weight) ? g.mul(parameter_in_groups(*weight, groups)) : g;
-    const weft::Tensor dx = through_moments(by_xhat, xhat, r, 2, 4);
-    std::get<0>(result) = give_in(dx.reshape(ints(input.sizes())), input.scalar_type(),
-                                  input.suggest_memory_format());
+    const weft::Tensor by_rows = is_given(weight) ? by_xhat(rows, g, wide_operand(*weight)) : g;
+    const auto formula = [rows](Ints shape, const weft::Tensor& by, const weft::Tensor& h,
+                                const weft::Tensor& d) {
+      return through(rows.of(by), rows.of(h), rows.of_statistic(d), 2, 4).reshape(shape);
+    };
+    std::get<0>(result) = give_in(deferred_tensor(wider(by_rows.dtype(), xhat.dtype()),
+                                                  xhat.shape(), formula, by_rows, xhat, r),
+                                  input.scalar_type(), input.suggest_memory_format());
   }
-  const std::vector<int64_t> over{0, 3};
-  if (wanted[1]) std::get<1>(result) = give(g.mul(xhat).sum(over).reshape({c}), parameter());
-  if (wanted[2]) std::get<2>(result) = give(g.sum(over).reshape({c}), parameter());
+  if (wanted[1]) {
+    const auto formula = [rows](const weft::Tensor& by, const weft::Tensor& h) {
+      return rows.of(by).mul(rows.of(h)).sum(std::vector<int64_t>{0, 3}).reshape({rows.c});
+    };
+    std::get<1>(result) =
+        give(deferred_tensor(wider(g.dtype(), xhat.dtype()), {c}, formula, g, xhat), parameter());
+  }
+  if (wanted[2]) {
+    const auto formula = [rows](const weft::Tensor& by) {
+      return rows.of(by).sum(std::vector<int64_t>{0, 3}).reshape({rows.c});
+    };
+    std::get<2>(result) = give(deferred_tensor(g.dtype(), {c}, formula, g), parameter());
+  }
   return result;
 }
 
@@ -253,26 +336,50 @@ std::tuple<at::Tensor, at::Tensor> rms_norm(const at::Tensor& input,
   const auto rstd_of = [first, added = eps_of(input, eps)](const weft::Tensor& t) {
     return t.square().mean(axes_from(first, t.ndim()), true).add(added).rsqrt();
   };
-  const weft::Tensor rstd = deferred_tensor(x.dtype(), kept, rstd_of, x);
-  weft::Tensor y = scaled(x.mul(rstd), wide_operand(weight), {});
+  const auto plain = [rstd_of](const weft::Tensor& t) { return t.mul(rstd_of(t)); };
+  const auto scaled = [plain](const weft::Tensor& t, const weft::Tensor& w) {
+    return plain(t).mul(w);
+  };
+  const auto normalized_by = [&](const weft::Tensor& w) {
+    return deferred_tensor(wider(x.dtype(), w.dtype()), x.shape(), scaled, x, w);
+  };
   const c10::ScalarType type = input.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-  return {give(std::move(y), input.scalar_type()), give(rstd, type)};
+  return {give(is_given(weight) ? normalized_by(wide_operand(*weight))
+                                : deferred_tensor(x.dtype(), x.shape(), plain, x),
+               input.scalar_type()),
+          give(deferred_tensor(x.dtype(), kept, rstd_of, x), type)};
 }
 
 std::tuple<at::Tensor, at::Tensor> rms_norm_backward(
     const at::Tensor& gradient, const at::Tensor& input, at::IntArrayRef normalized_shape,
     const at::Tensor& rstd, const MaybeTensor& weight, std::array<bool, 2> wanted) {
   const int64_t first = input.dim() - int64_t(normalized_shape.size());
-  const weft::Tensor g = wide_operand(gradient), r = wide_operand(rstd);
-  const weft::Tensor xhat = wide_operand(input).mul(r);
+  Sizes kept(ints(input.sizes()));
+  std::fill(kept.begin() + first, kept.end(), 1);
+  check_sizes("the gradient", gradient, input.sizes());
+  check_sizes("the deviation", rstd, ints(kept));
+  if (is_given(weight)) check_sizes("weight", *weight, normalized_shape);
+  const weft::Tensor g = wide_operand(gradient), r = wide_operand(rstd), x = wide_operand(input);
   at::Tensor by_input, by_weight;
   if (wanted[0]) {
     const weft::Tensor by_xhat = is_given(weight) ? g.mul(wide_operand(*weight)) : g;
-    const weft::Tensor slope = by_xhat.mul(xhat).mean(axes_from(first, input.dim()), true);
-    by_input = give(by_xhat.sub(xhat.mul(slope)).mul(r), input.scalar_type());
+    const auto formula = [first](const weft::Tensor& by, const weft::Tensor& t,
+                                 const weft::Tensor& d) {
+      const weft::Tensor xhat = t.mul(d);
+      const weft::Tensor slope = by.mul(xhat).mean(axes_from(first, t.ndim()), true);
+      return by.sub(xhat.mul(slope)).mul(d);
+    };
+    const DType dtype = wider(wider(by_xhat.dtype(), x.dtype()), r.dtype());
+    by_input = give(deferred_tensor(dtype, x.shape(), formula, by_xhat, x, r), input.scalar_type());
   }
   if (wanted[1] && is_given(weight)) {
-    by_weight = give(g.mul(xhat).sum(axes_from(0, first)), weight->scalar_type());
+    const auto formula = [first](const weft::Tensor& by, const weft::Tensor& t,
+                                 const weft::Tensor& d) {
+      return by.mul(t.mul(d)).sum(axes_from(0, first));
+    };
+    const DType dtype = wider(wider(g.dtype(), x.dtype()), r.dtype());
+    by_weight = give(deferred_tensor(dtype, x.shape().subspan(size_t(first)), formula, g, x, r),
+                     weight->scalar_type());
   }
   return {by_input, by_weight};
 }

@@ -1,5 +1,6 @@
 // Padding: with a number, or with the elements that a tensor has; columns of windows and back.
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -25,9 +26,11 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
+#include "tensor/deferred_tensor.h"
 #include "tensor/windows.h"
 #include "weft/small_vector.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::pytorch {
 namespace {
@@ -76,15 +79,47 @@ at::Tensor constant_pad(const at::Tensor& self, IntArrayRef padding, const at::S
 
 // ---- with its own elements
 
+// A list of padding, to be copied as bytes.
+struct Pads {
+  size_t count;
+  std::array<int64_t, 6> numbers{};
+
+  explicit Pads(IntArrayRef padding) : count(padding.size()) {
+    TORCH_CHECK(count <= numbers.size(), "padding of ", count / 2, " axes; there is that of 3");
+    std::ranges::copy(padding, numbers.begin());
+  }
+  std::vector<std::pair<int64_t, int64_t>> pairs(int64_t rank) const {
+    return pairs_of(rank, IntArrayRef(numbers.data(), count));
+  }
+  std::vector<int64_t> sizes(IntArrayRef of) const {
+    std::vector<int64_t> sizes = list_of(of);
+    const auto each = pairs(int64_t(of.size()));
+    for (size_t i = 0; i < sizes.size(); i++) sizes[i] += each[i].first + each[i].second;
+    return sizes;
+  }
+};
+
 template <Mode mode>
-weft::Tensor padded(const Shaped&, const at::Tensor& self, IntArrayRef padding) {
-  return operand(self).pad(pairs_of(self.dim(), padding), mode);
+weft::Tensor padded(const at::Tensor& self, IntArrayRef padding) {
+  const Pads pads(padding);
+  const auto formula = [pads](const weft::Tensor& x) { return x.pad(pads.pairs(x.ndim()), mode); };
+  const weft::Tensor x = operand(self);
+  return deferred_tensor(x.dtype(), ints(IntArrayRef(pads.sizes(self.sizes()))), formula, x);
+}
+template <Mode mode>
+weft::Tensor shaped(const Shaped&, const at::Tensor& self, IntArrayRef padding) {
+  return padded<mode>(self, padding);
 }
 template <Mode mode>
 weft::Tensor backward_of(const at::Tensor& gradient, const at::Tensor& self, IntArrayRef padding) {
-  const auto pairs = pairs_of(self.dim(), padding);
-  return pulled_back(self.sizes(), wide_operand(gradient),
-                     [&](const weft::Tensor& x) { return x.pad(pairs, mode); });
+  const Pads pads(padding);
+  check_sizes("the gradient", gradient, pads.sizes(self.sizes()));
+  const auto formula = [pads](Ints shape, const weft::Tensor& by) {
+    return pulled_back(ints(Sizes(shape)), by,
+                       [&](const weft::Tensor& x) { return x.pad(pads.pairs(x.ndim()), mode); });
+  };
+  const weft::Tensor g = wide_operand(gradient);
+  return deferred_tensor(g.dtype(), ints(self.sizes()), formula, g);
 }
 template <Mode mode>
 weft::Tensor padded_backward(const Shaped&, const at::Tensor& gradient, const at::Tensor& self,
@@ -124,7 +159,7 @@ at::Tensor& reflection_pad2d_out(const at::Tensor& self, IntArrayRef padding, at
   TORCH_CHECK(sizes[rank - 1] >= 1 && sizes[rank - 2] >= 1, "input is too small for padding ",
               padding, ": calculated output ", IntArrayRef(sizes));
   at::native::resize_output(out, sizes);
-  if (out.numel() != 0) put(out, padded<Mode::kReflect>({{}, {}}, self, padding));
+  if (out.numel() != 0) put(out, padded<Mode::kReflect>(self, padding));
   return out;
 }
 at::Tensor reflection_pad2d(const at::Tensor& self, IntArrayRef padding) {
@@ -212,7 +247,7 @@ at::Tensor col2im(const at::Tensor& self, IntArrayRef size, IntArrayRef kernel,
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   native<at::_ops::constant_pad_nd, constant_pad>(m);
-  structured<at::meta::structured_reflection_pad1d, padded<Mode::kReflect>,
+  structured<at::meta::structured_reflection_pad1d, shaped<Mode::kReflect>,
              at::_ops::reflection_pad1d, at::_ops::reflection_pad1d_out>(m);
   structured<at::meta::structured_reflection_pad1d_backward, padded_backward<Mode::kReflect>,
              at::_ops::reflection_pad1d_backward, at::_ops::reflection_pad1d_backward_grad_input>(
@@ -221,22 +256,22 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   native<at::_ops::reflection_pad2d_out, reflection_pad2d_out>(m);
   native<at::_ops::reflection_pad2d_backward, unshaped_backward<Mode::kReflect>>(m);
   native<at::_ops::reflection_pad2d_backward_grad_input, unshaped_backward_out<Mode::kReflect>>(m);
-  structured<at::meta::structured_reflection_pad3d, padded<Mode::kReflect>,
+  structured<at::meta::structured_reflection_pad3d, shaped<Mode::kReflect>,
              at::_ops::reflection_pad3d, at::_ops::reflection_pad3d_out>(m);
   structured<at::meta::structured_reflection_pad3d_backward, padded_backward<Mode::kReflect>,
              at::_ops::reflection_pad3d_backward, at::_ops::reflection_pad3d_backward_grad_input>(
       m);
-  structured<at::meta::structured_replication_pad1d, padded<Mode::kReplicate>,
+  structured<at::meta::structured_replication_pad1d, shaped<Mode::kReplicate>,
              at::_ops::replication_pad1d, at::_ops::replication_pad1d_out>(m);
   structured<at::meta::structured_replication_pad1d_backward, padded_backward<Mode::kReplicate>,
              at::_ops::replication_pad1d_backward, at::_ops::replication_pad1d_backward_grad_input>(
       m);
-  structured<at::meta::structured_replication_pad2d, padded<Mode::kReplicate>,
+  structured<at::meta::structured_replication_pad2d, shaped<Mode::kReplicate>,
              at::_ops::replication_pad2d, at::_ops::replication_pad2d_out>(m);
   native<at::_ops::replication_pad2d_backward, unshaped_backward<Mode::kReplicate>>(m);
   native<at::_ops::replication_pad2d_backward_grad_input, unshaped_backward_out<Mode::kReplicate>>(
       m);
-  structured<at::meta::structured_replication_pad3d, padded<Mode::kReplicate>,
+  structured<at::meta::structured_replication_pad3d, shaped<Mode::kReplicate>,
              at::_ops::replication_pad3d, at::_ops::replication_pad3d_out>(m);
   native<at::_ops::replication_pad3d_backward, unshaped_backward<Mode::kReplicate>>(m);
   native<at::_ops::replication_pad3d_backward_grad_input, unshaped_backward_out<Mode::kReplicate>>(

@@ -86,7 +86,7 @@ Term floor_quotient(const Term& x, const Term& y) {
 
 weft::Tensor floor_divide(const Shaped& s, const at::Tensor& a, const at::Tensor& b) {
   check_divisor(s, b);
-  if (c10::isFloatingType(*s.common)) return compute_reals(s, floor_quotient, a, b);
+  if (c10::isFloatingType(*s.common)) return defer_reals(s, floor_quotient, a, b);
   return compute(s, [](const Term& x, const Term& y) { return apply(Op::IDIV, x, y); }, a, b);
 }
 weft::Tensor trunc_divide(const Shaped& s, const at::Tensor& a, const at::Tensor& b) {
@@ -105,12 +105,12 @@ weft::Tensor div_mode(const Shaped& s, const at::Tensor& a, const at::Tensor& b,
 
 weft::Tensor remainder(const Shaped& s, const at::Tensor& a, const at::Tensor& b) {
   check_divisor(s, b);
-  if (c10::isFloatingType(*s.common)) return compute_reals(s, remainder_down, a, b);
+  if (c10::isFloatingType(*s.common)) return defer_reals(s, remainder_down, a, b);
   return compute(s, [](const Term& x, const Term& y) { return apply(Op::MOD, x, y); }, a, b);
 }
 weft::Tensor fmod(const Shaped& s, const at::Tensor& a, const at::Tensor& b) {
   check_divisor(s, b);
-  if (c10::isFloatingType(*s.common)) return compute_reals(s, remainder_toward_zero, a, b);
+  if (c10::isFloatingType(*s.common)) return defer_reals(s, remainder_toward_zero, a, b);
   return compute(s, [](const Term& x, const Term& y) { return apply(Op::CMOD, x, y); }, a, b);
 }
 

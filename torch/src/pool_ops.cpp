@@ -254,14 +254,28 @@ weft::Tensor mean_of_windows(const weft::Tensor& x, const PoolOptions& options,
   return windows_of(x, axes, 0.0).sum(windows).div(double(*divisor));
 }
 
+// How windows are averaged, to be copied as bytes.
+struct Mean {
+  KeptOptions kept;
+  bool count_include_pad;
+  std::optional<int64_t> divisor;
+
+  weft::Tensor operator()(const weft::Tensor& x) const {
+    PoolOptions options = kept.options();
+    options.count_include_pad = count_include_pad;
+    return mean_of_windows(x, options, divisor);
+  }
+};
+
 template <size_t count>
-weft::Tensor avg_pool(const Shaped&, const at::Tensor& self, IntArrayRef kernel, IntArrayRef stride,
-                      IntArrayRef padding, bool ceil_mode, bool count_include_pad,
-                      std::optional<int64_t> divisor) {
-  PoolOptions options = options_of(count, kernel, stride, padding, {1}, ceil_mode);
-  options.count_include_pad = count_include_pad;
-  const weft::Tensor x = wide_operand(self);
-  return mean_of_windows(x.dtype().is_float() ? x : x.cast(dtypes::float64), options, divisor);
+weft::Tensor avg_pool(const Shaped& s, const at::Tensor& self, IntArrayRef kernel,
+                      IntArrayRef stride, IntArrayRef padding, bool ceil_mode,
+                      bool count_include_pad, std::optional<int64_t> divisor) {
+  const KeptOptions kept(options_of(count, kernel, stride, padding, {1}, ceil_mode));
+  const Mean mean{kept, count_include_pad, divisor};
+  weft::Tensor x = wide_operand(self);
+  if (!x.dtype().is_float()) x = x.cast(dtypes::float64);
+  return deferred_tensor(x.dtype(), ints(s.out().sizes()), mean, x);
 }
 
 template <size_t count>
@@ -269,10 +283,13 @@ weft::Tensor avg_pool_backward(const Shaped&, const at::Tensor& gradient, const 
                                IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
                                bool ceil_mode, bool count_include_pad,
                                std::optional<int64_t> divisor) {
-  PoolOptions options = options_of(count, kernel, stride, padding, {1}, ceil_mode);
-  options.count_include_pad = count_include_pad;
-  return pulled_back(self.sizes(), wide_operand(gradient),
-                     [&](const weft::Tensor& x) { return mean_of_windows(x, options, divisor); });
+  const KeptOptions kept(options_of(count, kernel, stride, padding, {1}, ceil_mode));
+  const auto formula = [mean = Mean{kept, count_include_pad, divisor}](Ints shape,
+                                                                       const weft::Tensor& by) {
+    return pulled_back(ints(Sizes(shape)), by, mean);
+  };
+  const weft::Tensor g = wide_operand(gradient);
+  return deferred_tensor(g.dtype(), ints(self.sizes()), formula, g);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT

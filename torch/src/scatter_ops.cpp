@@ -60,8 +60,15 @@ void combine(const Chosen& places, const weft::Tensor& value, Op op) {
 
 // ------------------------------------------------------------------------------------------ gather
 
+// No integer names an element where there is none.
+void check_there_are(const at::Tensor& x, size_t axis, const at::Tensor& index) {
+  TORCH_CHECK(x.dim() == 0 || x.size(int64_t(axis)) != 0 || index.numel() == 0,
+              "index 0 is out of bounds for dimension ", axis, " with size 0");
+}
+
 weft::Tensor gather(const Shaped& s, const at::Tensor& self, int64_t dim, const at::Tensor& index,
                     bool /*sparse_grad*/) {
+  check_there_are(self, axis_in(self, dim), index);
   const weft::Tensor i = axis_handle(index);
   return chosen_along("gather", axis_handle(self), axis_in(self, dim), i, kNegative)
       .read()
@@ -71,6 +78,7 @@ weft::Tensor gather(const Shaped& s, const at::Tensor& self, int64_t dim, const 
 // ----------------------------------------------------------------------------------------- scatter
 
 Chosen places_along(const at::Tensor& out, int64_t dim, const at::Tensor& index) {
+  check_there_are(out, axis_in(out, dim), index);
   return chosen_along("scatter", axis_handle(out), axis_in(out, dim), axis_handle(index),
                       kNegative);
 }

@@ -159,13 +159,26 @@ Place place_of(const at::TensorBase& tensor) {
   return place_of(*tensor.storage().unsafeGetStorageImpl());
 }
 
+bool is_all_of(const View& view, const Memory& memory) {
+  return view.offset == 0 && is_contiguous(view) &&
+         view.numel() == elements_of(memory.bytes, view.dtype);
+}
+
 // The value's own storage can be that of the memory: it is all of it, in its order, and nobody
 // else's.
 bool can_be_adopted(const weft::Tensor& value, const View& view, const Memory& memory) {
-  return view.offset == 0 && is_contiguous(view) && value.storage()->owners() == 1 &&
+  return is_all_of(view, memory) && value.storage()->owners() == 1 &&
          value.storage()->dtype() == view.dtype && value.view().offset == 0 &&
          value.is_contiguous() && value.numel() == value.storage()->numel() &&
-         value.storage()->origin() == 0 && value.numel() == elements_of(memory.bytes, view.dtype);
+         value.storage()->origin() == 0 && value.numel() == view.numel();
+}
+
+// The first that is written to memory, all of it. False where something was.
+bool begin(Memory& memory, const Ref<Value>& value, const View& view) {
+  const std::lock_guard lock(registry().mutex);
+  if (memory.storage) return false;
+  memory.storage = Storage::make(broadcast(value, view.shape));
+  return true;
 }
 
 // More than the steps of large models have; what lives longer is computed on its own.
@@ -243,8 +256,10 @@ void put(const at::TensorBase& tensor, weft::Tensor value) {
     }
   }
   if (is_adopted) return keep_bound();
-  const Ref<Storage> storage = storage_as(*place.memory, type.dtype);
   Ref<Value> read = weft::read(value);
+  const bool is_first = is_all_of(view, *place.memory) && begin(*place.memory, read, view);
+  if (is_first) return keep_bound();
+  const Ref<Storage> storage = storage_as(*place.memory, type.dtype);
   if (!read->shape().empty()) read = broadcast(std::move(read), view.shape);
   storage->write(is_expanded(view) ? without_expanded_axes(view) : view, std::move(read));
   keep_bound();

@@ -1,11 +1,11 @@
 // Other sizes of the last axes: the nearest element, or a sum of few with weights of their
 // distances, axis after axis. Places are computed as PyTorch does, in float32 but for float64.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include <ATen/ops/_upsample_nearest_exact1d_backward_meta.h>
 #include <ATen/ops/_upsample_nearest_exact1d_meta.h>
@@ -29,16 +29,19 @@
 #include <ATen/ops/upsample_trilinear3d_meta.h>
 #include <torch/library.h>
 
+#include "convert.h"
 #include "formulas.h"
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
 #include "tensor/chosen.h"
+#include "tensor/deferred_tensor.h"
 #include "tensor/operand.h"
 #include "tensor/positions.h"
 #include "weft/dtype.h"
 #include "weft/small_vector.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::pytorch {
 namespace {
@@ -80,6 +83,8 @@ DType computing(const weft::Tensor& x) {
 weft::Tensor places(int64_t count, DType dtype) {
   return positions(weft_device(), count).cast(dtype);
 }
+
+DType wide_dtype(DType dtype) { return dtype.bits() < 32 ? dtypes::float32 : dtype; }
 
 // Every element k times, as the rounded arithmetic has it.
 bool repeats(const Axis& a, double offset) {
@@ -129,15 +134,20 @@ weft::Tensor cubic(const weft::Tensor& x, const Axis& axis) {
   return *sum;
 }
 
+template <Way way, size_t count>
 struct Resize {
-  Way way;
-  std::vector<int64_t> to;
-  std::vector<Factor> factors;
-  bool align_corners = false;
+  std::array<int64_t, count> to;
+  std::array<Factor, count> factors;
+  bool align_corners;
+
+  Resize(IntArrayRef size, const std::array<Factor, count>& given, bool aligned)
+      : factors(given), align_corners(aligned) {
+    std::copy_n(size.begin(), count, to.begin());
+  }
 
   weft::Tensor operator()(weft::Tensor x) const {
-    const size_t first = size_t(x.ndim()) - to.size();
-    for (size_t i = 0; i < to.size(); i++) {
+    const size_t first = size_t(x.ndim()) - count;
+    for (size_t i = 0; i < count; i++) {
       const Axis axis{first + i, x.shape()[first + i], to[i], factors[i], align_corners};
       x = way == Way::kNearest ? nearest(x, axis, 0.0)
           : way == Way::kExact ? nearest(x, axis, 0.5)
@@ -146,36 +156,45 @@ struct Resize {
     }
     return x;
   }
-  weft::Tensor forward(const at::Tensor& self) const {
+  weft::Tensor forward(const Shaped& s, const at::Tensor& self) const {
+    const auto formula = [resize = *this](const weft::Tensor& x) {
+      if (way == Way::kNearest || way == Way::kExact) return resize(x);
+      return x.dtype().is_float() ? resize(wide(x)) : resize(x.cast(dtypes::float32)).round();
+    };
     const weft::Tensor x = operand(self);
-    if (way == Way::kNearest || way == Way::kExact) return (*this)(x);
-    return x.dtype().is_float() ? (*this)(wide(x)) : (*this)(x.cast(dtypes::float32)).round();
+    const DType dtype = x.dtype().is_float() ? wide_dtype(x.dtype()) : x.dtype();
+    return deferred_tensor(dtype, ints(s.out().sizes()), formula, x);
   }
   weft::Tensor backward(const at::Tensor& gradient, IntArrayRef input) const {
-    return pulled_back(input, wide_operand(gradient), *this);
+    const auto formula = [resize = *this](Ints shape, const weft::Tensor& by) {
+      return pulled_back(ints(Sizes(shape)), by, resize);
+    };
+    const weft::Tensor g = wide_operand(gradient);
+    return deferred_tensor(g.dtype(), ints(input), formula, g);
   }
 };
 
 // The arguments of operators: sizes, align_corners where there is a choice, and a factor per axis.
 template <Way way, class... Factors>
-weft::Tensor by_factors(const Shaped&, const at::Tensor& self, IntArrayRef size,
-                        Factors... factors) {
-  return Resize{way, list_of(size), {factors...}}.forward(self);
-}
-template <Way way, class... Factors>
-weft::Tensor aligned(const Shaped&, const at::Tensor& self, IntArrayRef size, bool align_corners,
+weft::Tensor aligned(const Shaped& s, const at::Tensor& self, IntArrayRef size, bool align_corners,
                      Factors... factors) {
-  return Resize{way, list_of(size), {factors...}, align_corners}.forward(self);
+  return Resize<way, sizeof...(Factors)>(size, {factors...}, align_corners).forward(s, self);
 }
 template <Way way, class... Factors>
-weft::Tensor by_factors_backward(const Shaped&, const at::Tensor& gradient, IntArrayRef size,
-                                 IntArrayRef input, Factors... factors) {
-  return Resize{way, list_of(size), {factors...}}.backward(gradient, input);
+weft::Tensor by_factors(const Shaped& s, const at::Tensor& self, IntArrayRef size,
+                        Factors... factors) {
+  return aligned<way, Factors...>(s, self, size, false, factors...);
 }
 template <Way way, class... Factors>
 weft::Tensor aligned_backward(const Shaped&, const at::Tensor& gradient, IntArrayRef size,
                               IntArrayRef input, bool align_corners, Factors... factors) {
-  return Resize{way, list_of(size), {factors...}, align_corners}.backward(gradient, input);
+  return Resize<way, sizeof...(Factors)>(size, {factors...}, align_corners)
+      .backward(gradient, input);
+}
+template <Way way, class... Factors>
+weft::Tensor by_factors_backward(const Shaped& s, const at::Tensor& gradient, IntArrayRef size,
+                                 IntArrayRef input, Factors... factors) {
+  return aligned_backward<way, Factors...>(s, gradient, size, input, false, factors...);
 }
 
 // NOLINTBEGIN: PyTorch's macros

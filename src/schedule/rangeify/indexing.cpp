@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/huge_vector.h"
 #include "ir/arena.h"
 #include "ir/build.h"
 #include "ir/dim.h"
@@ -246,7 +247,7 @@ class Assignment {
   IndexingContext& c_;
   Arena& arena_;
   NodeMap demands_, readers_;
-  std::vector<Demand> demand_list_;
+  HugeVector<Demand> demand_list_;
   std::vector<Root> roots_;
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/huge_vector.h"
 #include "ir/arena.h"
 #include "ir/dim.h"
 #include "ir/node.h"
@@ -63,8 +64,16 @@ class IndexingContext {
   bool has(UOp n) const { return slots_.has(n); }
   const Assigned& operator[](UOp n) const { return assigned_[slots_.number(n) - 1]; }
   Assigned& at(UOp n);  // made at first use
-  const Edge& edge(UOp n, size_t source) const { return edges_[(*this)[n].first_edge + source]; }
-  void add_edge(const Edge& edge) { edges_.push_back(edge); }
+  Edge edge(UOp n, size_t source) const {
+    const KeptEdge& e = edges_[(*this)[n].first_edge + source];
+    if (e.detour == 0) return {e.base, {}, {}, e.at};
+    const auto [gate, flat] = detours_[e.detour - 1];
+    return {e.base, gate, flat, e.at};
+  }
+  void add_edge(const Edge& edge) {
+    if (edge.gate || edge.flat) detours_.push_back({edge.gate, edge.flat});
+    edges_.push_back({edge.base, edge.at, edge.gate || edge.flat ? uint32_t(detours_.size()) : 0});
+  }
   void expect(size_t nodes) {
     assigned_.reserve(nodes);
     edges_.reserve(2 * nodes);
@@ -88,8 +97,18 @@ class IndexingContext {
   KernelLimits limits_;
   std::string device_;
   NodeMap slots_;
-  std::vector<Assigned> assigned_;
-  std::vector<Edge> edges_;
+  HugeVector<Assigned> assigned_;
+  // Edges of a large graph are many: few have a gate or a flat index.
+  struct KeptEdge {
+    UOp base;
+    TupleId at;
+    uint32_t detour;  // 0: none; else 1 + its place in detours_
+  };
+  struct Detour {
+    UOp gate, flat;
+  };
+  HugeVector<KeptEdge> edges_;
+  std::vector<Detour> detours_;
   struct TupleHash {
     size_t operator()(const IndexList& t) const {
       size_t h = t.size();

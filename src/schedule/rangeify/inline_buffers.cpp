@@ -14,6 +14,7 @@
 #include "ir/op.h"
 #include "ir/reads.h"
 #include "ir/scope.h"
+#include "ir/walk.h"
 #include "schedule/rangeify/buffer_cost.h"
 #include "schedule/rangeify/fit_buffers.h"
 #include "schedule/rangeify/levels.h"
@@ -361,6 +362,7 @@ class Inliner {
         done.put(n, n);
       } else {
         const size_t before = stack.size(), first = is_read(n) ? 1 : 0;
+        prefetch_behind(n);
         for (UOp s : n.srcs().subspan(first)) {
           if (!done.has(s)) stack.push_back(s);
         }

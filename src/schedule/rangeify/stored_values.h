@@ -59,6 +59,7 @@ void visit_computation(std::span<const UOp> roots, Visit&& visit) {
     if (seen.has(n) || (n.dtype().is_index() && !reads_memory(n))) return;
     seen.put_number(n, 1);
     todo.push_back(n);
+    for (UOp s : n.srcs()) __builtin_prefetch(s.node());
   };
   for (UOp n : roots) push(n);
   while (!todo.empty()) {
