@@ -185,7 +185,8 @@ def python_environment(build: pathlib.Path) -> dict[str, str]:
 
 
 def run_pytest(build: pathlib.Path) -> Count:
-    return pytest_of(build, [*all_cores(), *sorted({p.parent for p in (ROOT / "tests").rglob("test_*.py")})])
+    folders = sorted({p.parent for p in (ROOT / "tests").rglob("test_*.py")})
+    return pytest_of(build, [*all_cores(), "--durations=10", *folders])
 
 
 def all_cores() -> list[str]:
