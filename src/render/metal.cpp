@@ -6,6 +6,7 @@
 #include "codegen/target.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
+#include "render/c_style.h"
 #include "render/gpu_c.h"
 #include "render/render.h"
 #include "rewrite/pattern.h"

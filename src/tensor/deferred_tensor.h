@@ -36,8 +36,9 @@ template <class Formula, class... Rest>
 Tensor deferred_tensor(DType dtype, Ints shape, const Formula& formula, const Tensor& first,
                        const Rest&... rest) {
   constexpr int64_t values = 16;
+  // As the step would be: a tensor of its own, though the formula ends in a view.
   const auto at_once = [&] {
-    return detail::formula_of_tensors(formula, dtype, shape, first, rest...);
+    return tensor_of(read(detail::formula_of_tensors(formula, dtype, shape, first, rest...)));
   };
   if (detail::are_written_at_once()) return at_once();
   auto read_all = [](const auto&... all) { return std::tuple(read(all)...); };

@@ -286,6 +286,16 @@ def test_results_live_on_and_lazy_readers_keep_what_they_read() -> None:
         np.testing.assert_array_equal(part.numpy(), wanted)
 
 
+def test_results_are_memory_of_their_own() -> None:
+    v = Variable("v", 1, 9)
+    f = jit(lambda x, n: x.cumsum(0))
+    for value in range(1, 6):
+        out = f(Tensor([[1, 2, 3], [4, 5, 6]]), v.bind(value))
+        flat = out.reshape(-1)  # a view, as of any tensor that an operation makes
+        out[0, 0] = 99
+        assert flat.tolist() == [99, 2, 3, 5, 7, 9]
+
+
 def test_memory_that_is_shared_is_still_seen() -> None:
     n = Variable("n", 1, 6)
 

@@ -1,17 +1,22 @@
 """Matrix products of narrow floats, of sizes that fill tiles and of others, against float64. On devices with tensor
-cores most of these are products of tiles; everywhere they are within the rounding of their dtype."""
+cores most of these are products of tiles; everywhere they are within the rounding of their dtype. Kernels are what this
+is about: where the reference device is the default they are the CPU's."""
+import os
+
 import numpy as np
 import pytest
 
 from weft import Tensor, dtypes
 
 SIZES = [(128, 128, 128), (256, 192, 320), (200, 136, 72), (1000, 104, 1000), (130, 70, 90), (64, 64, 64)]
+DEVICE = "CPU" if os.environ.get("WEFT_DEVICE") == "REF" else None
 BITS = {"bfloat16": 8, "float16": 11}
 
 
 def numbers(name, *shape):
     """A tensor, and what it holds."""
-    x = Tensor(np.random.default_rng(sum(shape)).random(shape, np.float32) * 2 - 1).cast(getattr(dtypes, name))
+    x = Tensor(np.random.default_rng(sum(shape)).random(shape, np.float32) * 2 - 1, device=DEVICE)
+    x = x.cast(getattr(dtypes, name))
     return x.realize(), x.cast(dtypes.float32).numpy().astype(np.float64)
 
 

@@ -262,6 +262,19 @@ TEST(DeferredValues, are_captured_with_gradients_and_writes) {
   }
 }
 
+// A formula that ends in a view gives a tensor of its own, deferred or not.
+TEST(DeferredValues, are_memory_of_their_own) {
+  for (const bool has_gradient : {false, true}) {
+    Tensor x = floats({1, 2, 3, 4}).reshape({2, 2}).realize();
+    if (has_gradient) x.set_requires_grad();
+    Tensor sums = x.cumsum(0);
+    const Tensor flat = sums.reshape({4});
+    const NoGrad off;
+    sums.set({int64_t(0), int64_t(0)}, 9.0);
+    EXPECT_EQ(flat.data<float>(), (Floats{9, 2, 4, 6}));
+  }
+}
+
 // An index that is computed: out of range it fails what was computed with it.
 TEST(DeferredValues, check_indices) {
   const Tensor x = floats({1, 2, 3}).realize();
