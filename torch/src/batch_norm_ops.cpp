@@ -42,8 +42,6 @@ weft::Tensor along_channels(const weft::Tensor& x, const weft::Tensor& input) {
   return x.reshape(shape);
 }
 
-DType wider(DType a, DType b) { return a.bits() < b.bits() ? b : a; }
-
 int64_t elements_per_channel(const at::Tensor& input) {
   return input.size(1) == 0 ? 0 : input.numel() / input.size(1);
 }

@@ -27,6 +27,8 @@ inline weft::Tensor wide(const weft::Tensor& x) {
   return x.dtype().is_float() && x.dtype().bits() < 32 ? x.cast(dtypes::float32) : x;
 }
 inline weft::Tensor wide_operand(const at::Tensor& x) { return wide(operand(x)); }
+// Statistics and parameters may be wider than what they are of.
+inline DType wider(DType a, DType b) { return a.bits() < b.bits() ? b : a; }
 
 inline bool is_given(const std::optional<at::Tensor>& tensor) {
   return tensor && tensor->defined();

@@ -53,9 +53,6 @@ Moments moments(const weft::Tensor& x, int64_t first, int64_t past, double eps) 
   return {mean, x.sub(mean).square().mean(axes, true).add(eps).rsqrt()};
 }
 
-// Statistics and parameters may be wider than what they are of.
-DType wider(DType a, DType b) { return a.bits() < b.bits() ? b : a; }
-
 // function(x) weight + bias, where they are given, which stand beside it so. One step: functions
 // are copied as bytes.
 template <class Function, class Beside>
