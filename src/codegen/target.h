@@ -28,6 +28,7 @@ struct TensorCores {
   DTypeSet dtypes = 0;       // of factors whose products are summed in float32; none: no WMMA
   size_t local_bytes = 0;    // that a group with such products shares
   int64_t most_columns = 0;  // of one WMMA
+  bool has_boxes = false;    // it has FETCH_BOX
 
   bool has(DType type) const { return (dtypes & set_of(type.scalar)) != 0; }
 };

@@ -36,7 +36,7 @@ constexpr OpSet kRunsOnMachine = {
     Op::RANGE,  Op::SPECIAL,   Op::DEFINE_GLOBAL, Op::DEFINE_LOCAL, Op::DEFINE_REG,
     Op::REDUCE, Op::BUFFERIZE, Op::KERNEL,        Op::INDEX,        Op::LOAD,
     Op::END,    Op::BARRIER,   Op::VECTORIZE,     Op::GEP,          Op::LANE,
-    Op::WMMA,   Op::FETCH,     Op::COMMIT,        Op::WAIT,
+    Op::WMMA,   Op::FETCH,     Op::FETCH_BOX,     Op::COMMIT,       Op::WAIT,
 };
 
 bool runs_on_machine(UOp n) {

@@ -24,7 +24,8 @@ namespace weft::evaluator {
 namespace {
 
 constexpr OpSet kClosers = {Op::END, Op::REDUCE, Op::BUFFERIZE};
-constexpr OpSet kWrites = {Op::STORE, Op::BARRIER, Op::KERNEL, Op::FETCH, Op::COMMIT, Op::WAIT};
+constexpr OpSet kWrites = {Op::STORE,     Op::BARRIER, Op::KERNEL, Op::FETCH,
+                           Op::FETCH_BOX, Op::COMMIT,  Op::WAIT};
 
 bool is_closer(UOp n) { return kClosers.has(n.op()); }
 

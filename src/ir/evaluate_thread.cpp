@@ -102,6 +102,7 @@ void Thread::run_node(const Step& step) {
       case Op::LANE: return lane(step);
       case Op::WMMA: return product(step);
       case Op::FETCH: fetch(step); return {};
+      case Op::FETCH_BOX: fetch_box(step); return {};
       case Op::COMMIT: commit(); return {};
       case Op::WAIT: wait(size_t(n.number())); return {};
       case Op::BARRIER: return {};

@@ -97,6 +97,7 @@ class Thread {
   Value lane(const Step& step);
   Value product(const Step& step);
   void fetch(const Step& step);
+  void fetch_box(const Step& step);
   void commit();
   void wait(size_t left);
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/box.h"
 #include "ir/dtype.h"
 #include "ir/evaluate_memory.h"
 #include "ir/evaluate_parts.h"
@@ -80,6 +81,34 @@ void Thread::fetch(const Step& step) {
     const Lane lane = gate.bits != 0 ? read(source(step, 1).place, int64_t(l), n) : Lane{0};
     if (lane.fault) raise(lane.fault);
     fetch.lanes.push_back(lane);
+  }
+  fetches_.back().push_back(std::move(fetch));
+}
+
+void Thread::fetch_box(const Step& step) {
+  const UOp n = step.node;
+  const Lane gate = number(step, kBoxGate);
+  if (gate.fault) raise(gate.fault);
+  if (size(step, kBoxThread) != 0 || gate.bits == 0) return;
+  const Box box = Box::of(n);
+  Fetch fetch{n, source(step, kBoxTo).place, {}};
+  std::vector<int64_t> first;
+  for (size_t i = 0; i < box.axes.size(); i++) first.push_back(size(step, kBoxAt + i));
+  for (int64_t row = 0; row < box.rows; row++) {
+    for (int64_t column = 0; column < kBoxWidth; column++) {
+      std::vector<int64_t> at = first;
+      at[size_t(box.row_axis)] += row;
+      at[0] += column;
+      int64_t place = box.offset;
+      bool is_inside = true;
+      for (size_t i = 0; i < at.size(); i++) {
+        place += at[i] * box.axes[i].step;
+        is_inside = is_inside && at[i] >= 0 && at[i] < box.axes[i].size;
+      }
+      const Lane lane = is_inside ? read(source(step, kBoxFrom).place, place, n) : Lane{0};
+      if (lane.fault) raise(lane.fault);
+      fetch.lanes.push_back(lane);
+    }
   }
   fetches_.back().push_back(std::move(fetch));
 }

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "ir/box.h"
 #include "ir/dim.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
@@ -210,10 +211,50 @@ Found check_fetch(UOp n) {
   return n.src_count() == 3 ? check_gate(n, 2) : Found();
 }
 
+Found check_box(UOp n) {
+  const Box box = Box::of(n);
+  if (n.ints().size() != 3 + 2 * (n.src_count() - kBoxAt)) {
+    return bad_structure("it has {} numbers for a place of {} axes", n.ints().size(),
+                         n.src_count() - kBoxAt);
+  }
+  if (box.rows < 1 || box.row_axis < 1 || size_t(box.row_axis) >= box.axes.size() ||
+      box.offset < 0 || box.axes[0].step != 1) {
+    return bad_structure("rows follow each other along an axis after the first, whose step is 1");
+  }
+  for (const Box::Axis& axis : box.axes) {
+    if (axis.size < 1 || axis.step < 1) return bad_structure("sizes and steps are positive");
+  }
+  return {};
+}
+
+Found check_fetch_box(UOp n) {
+  if (Found f = check_void(n)) return f;
+  const UOp to = n.src(kBoxTo), from = n.src(kBoxFrom);
+  if (to.dtype().space != AddrSpace::kLocal || !place_of(to).is_indexed) {
+    return bad_structure("source 0 is {}; it must be an INDEX of local memory", brief(to));
+  }
+  if (!from.is(Op::DEFINE_GLOBAL) || !from.dtype().is_pointer()) {
+    return bad_structure("source 1 is {}; it must be a DEFINE_GLOBAL of an array", brief(from));
+  }
+  if (to.dtype().pointee() != from.dtype().pointee()) {
+    return bad_dtype("it copies {} to {}; they must be the same", from.dtype().name(),
+                     to.dtype().name());
+  }
+  for (size_t i = kBoxThread; i < n.src_count(); i++) {
+    const DType type = n.src(i).dtype();
+    if (i != kBoxGate && (type.is_vector() || !(type.is_int() || type.is_index()))) {
+      return bad_dtype("source {} is {}; it must be an integer", i, type.name());
+    }
+  }
+  if (Found f = check_gate(n, kBoxGate)) return f;
+  return check_box(n);
+}
+
 Found check_commit(UOp n) {
   for (UOp s : n.srcs()) {
-    if (!s.is(Op::FETCH)) {
-      return bad_structure("it groups {}; it must be FETCHes", with_article(s.op()));
+    if (!s.is(Op::FETCH) && !s.is(Op::FETCH_BOX)) {
+      return bad_structure("it groups {}; it must be FETCHes and FETCH_BOXes",
+                           with_article(s.op()));
     }
   }
   return check_void(n);
@@ -228,13 +269,21 @@ Found check_wait(UOp n) {
 }
 
 constexpr NodeRule kMemoryRules[] = {
-    {{Op::REDUCE}, check_reduce}, {{Op::BUFFERIZE}, check_bufferize},
-    {{Op::KERNEL}, check_kernel}, {{Op::INDEX}, check_index},
-    {{Op::LOAD}, check_load},     {{Op::AFTER}, check_after},
-    {{Op::END}, check_end},       {{Op::BARRIER}, check_barrier},
-    {{Op::IF}, check_if},         {{Op::ENDIF}, check_endif},
-    {{Op::FETCH}, check_fetch},   {{Op::COMMIT}, check_commit},
-    {{Op::WAIT}, check_wait},     {{Op::SINK, Op::LINEAR}, check_void},
+    {{Op::REDUCE}, check_reduce},
+    {{Op::BUFFERIZE}, check_bufferize},
+    {{Op::KERNEL}, check_kernel},
+    {{Op::INDEX}, check_index},
+    {{Op::LOAD}, check_load},
+    {{Op::AFTER}, check_after},
+    {{Op::END}, check_end},
+    {{Op::BARRIER}, check_barrier},
+    {{Op::IF}, check_if},
+    {{Op::ENDIF}, check_endif},
+    {{Op::FETCH}, check_fetch},
+    {{Op::FETCH_BOX}, check_fetch_box},
+    {{Op::COMMIT}, check_commit},
+    {{Op::WAIT}, check_wait},
+    {{Op::SINK, Op::LINEAR}, check_void},
 };
 
 }  // namespace

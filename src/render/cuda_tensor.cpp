@@ -26,10 +26,12 @@ static __device__ __forceinline__ void fetch(void* to, const void* from, bool ga
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" :: "r"(exchanged(local_at(to))), "l"(from), "r"(gate ? 16 : 0) : "memory");
 }
 static __device__ __forceinline__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-template <int left> static __device__ __forceinline__ void wait() {
+static __device__ __forceinline__ void wait_products() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
 #endif
+}
+template <int left> static __device__ __forceinline__ void wait() {
   asm volatile("cp.async.wait_group %0;" :: "n"(left) : "memory");
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -51,6 +53,46 @@ template <class T> static __device__ __forceinline__ void done(T& sums) {
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
   for (int k = 0; k < sizeof(T) / 4; k++) asm volatile("" : "+f"(sums.v[k]) :: "memory");
 #endif
+}
+)";
+
+// Boxes come with the same exchange. A group of them completes a phase of the next of n signals,
+// where thread 0 says how many bytes are to arrive.
+constexpr std::string_view kBoxFunctions =
+    R"(struct __align__(64) BoxedArray { char map[128]; };
+template <unsigned n> struct Signals {
+  unsigned first, begun, done;
+  __device__ __forceinline__ explicit Signals(unsigned long long* p) : first(local_at(p)), begun(0), done(0) {
+    if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) {
+      for (unsigned k = 0; k < n; k++) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(first + k * 8) : "memory");
+      asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+      asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+    __syncthreads();
+  }
+  __device__ __forceinline__ unsigned next() const { return first + begun % n * 8; }
+  __device__ __forceinline__ void commit(bool is_mine, unsigned bytes) {
+    if (is_mine) asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" :: "r"(next()), "r"(bytes) : "memory");
+    begun++;
+  }
+  __device__ __forceinline__ void wait(unsigned left) {
+    for (; done + left < begun; done++) {
+      unsigned is_done = 0;
+      while (!is_done) asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(is_done) : "r"(first + done % n * 8), "r"(done / n & 1) : "memory");
+    }
+  }
+};
+static __device__ __forceinline__ void fetch_box(void* to, const BoxedArray& from, unsigned signal, int a, int b) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" :: "r"(local_at(to)), "l"(&from), "r"(signal), "r"(a), "r"(b) : "memory");
+}
+static __device__ __forceinline__ void fetch_box(void* to, const BoxedArray& from, unsigned signal, int a, int b, int c) {
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];" :: "r"(local_at(to)), "l"(&from), "r"(signal), "r"(a), "r"(b), "r"(c) : "memory");
+}
+static __device__ __forceinline__ void fetch_box(void* to, const BoxedArray& from, unsigned signal, int a, int b, int c, int d) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" :: "r"(local_at(to)), "l"(&from), "r"(signal), "r"(a), "r"(b), "r"(c), "r"(d) : "memory");
+}
+static __device__ __forceinline__ void fetch_box(void* to, const BoxedArray& from, unsigned signal, int a, int b, int c, int d, int e) {
+  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];" :: "r"(local_at(to)), "l"(&from), "r"(signal), "r"(a), "r"(b), "r"(c), "r"(d), "r"(e) : "memory");
 }
 )";
 
@@ -133,9 +175,16 @@ std::string function_of(UOp wmma, std::string_view name, std::string_view sums_t
 
 constinit const GpuTensorText kCudaTensor{
     .functions = kFunctions,
+    .wait_products = "wait_products();",
     .fetch = "fetch($p, $f, $g);",
     .commit = "commit();",
     .wait = "wait<$n>();",
+    .box_functions = kBoxFunctions,
+    .boxed_array = "const __grid_constant__ BoxedArray $N",
+    .begin_boxes = "  __shared__ unsigned long long signal[$n];\n  Signals<$n> signals(signal);\n",
+    .fetch_box = "if ($t == 0 && $g) fetch_box($p, $m, signals.next(), $L);",
+    .commit_boxes = "signals.commit($t == 0, $B);",
+    .wait_boxes = "signals.wait($n);",
     .function = function_of,
     .done = "done($v);",
 };

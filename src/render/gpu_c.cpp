@@ -1,7 +1,9 @@
 // Programs -> C-like languages of GPUs, by the names of a dialect.
 #include "render/gpu_c.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cctype>
 #include <cmath>
 #include <cstddef>
@@ -13,11 +15,13 @@
 #include <string_view>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "codegen/target.h"
+#include "ir/box.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "ir/op.h"
@@ -88,6 +92,8 @@ class GpuCRenderer : public CStyleRenderer {
  public:
   GpuCRenderer(UOp linear, const GpuDialect& dialect) : CStyleRenderer(linear), dialect_(dialect) {
     for (UOp n : linear.srcs()) {
+      if (n.is(Op::FETCH)) has_fetches_ = true;
+      if (n.is(Op::COMMIT)) commits_++;
       if (n.is(Op::WMMA)) added_to_.insert(n.src(0));
       if (n.is(Op::STORE) && n.src(1).is(Op::WMMA)) sums_.insert(place_of(n.src(0)).base);
     }
@@ -198,11 +204,18 @@ class GpuCRenderer : public CStyleRenderer {
     if (dialect_.tensor == nullptr) no_text(n);
     const GpuTensorText& words = *dialect_.tensor;
     function("fetch", std::string(words.functions));
-    if (n.is(Op::COMMIT)) return line(words.commit);
-    if (n.is(Op::WAIT)) return line(filled(words.wait, {{'n', fmt::format("{}", n.number())}}));
-    line(filled(words.fetch, {{'p', start_of(n.src(0))},
-                              {'f', start_of(n.src(1))},
-                              {'g', n.src_count() == 3 ? text(n.src(2)) : "1"}}));
+    if (!signature_.boxed.empty()) function("fetch_box", std::string(words.box_functions));
+    if (n.is(Op::COMMIT)) return commit(n, words);
+    if (n.is(Op::FETCH_BOX)) return fetch_box(n, words);
+    if (n.is(Op::FETCH)) {
+      return line(filled(words.fetch, {{'p', start_of(n.src(0))},
+                                       {'f', start_of(n.src(1))},
+                                       {'g', n.src_count() == 3 ? text(n.src(2)) : "1"}}));
+    }
+    const std::string left = fmt::format("{}", n.number());
+    line(words.wait_products);
+    if (has_fetches_) line(filled(words.wait, {{'n', left}}));
+    if (!signature_.boxed.empty()) line(filled(words.wait_boxes, {{'n', left}}));
   }
 
   // Sums of a WMMA are under way until something else reads them.
@@ -259,6 +272,45 @@ class GpuCRenderer : public CStyleRenderer {
   }
 
  private:
+  void fetch_box(UOp n, const GpuTensorText& words) {
+    const Signature::BoxedArray array{n.src(kBoxFrom), Box::of(n)};
+    const auto place = std::ranges::find(signature_.boxed, array) - signature_.boxed.begin();
+    std::string at;
+    for (UOp s : n.srcs().subspan(kBoxAt)) at += (at.empty() ? "" : ", ") + text(s);
+    line(filled(words.fetch_box, {{'p', start_of(n.src(kBoxTo))},
+                                  {'m', boxed_[size_t(place)]},
+                                  {'t', operand(n.src(kBoxThread), kShift)},
+                                  {'g', operand(n.src(kBoxGate), kCompare)},
+                                  {'L', at}}));
+  }
+
+  void commit(UOp n, const GpuTensorText& words) {
+    if (has_fetches_) line(words.commit);
+    if (signature_.boxed.empty()) return;
+    // What one gate is for is one number.
+    std::vector<std::pair<UOp, int64_t>> bytes;
+    UOp thread;
+    for (UOp s : n.srcs()) {
+      if (!s.is(Op::FETCH_BOX)) continue;
+      thread = s.src(kBoxThread);
+      const int64_t of_it =
+          Box::of(s).rows * kBoxWidth * s.src(kBoxFrom).dtype().pointee().item_bytes();
+      const auto at = std::ranges::find(bytes, s.src(kBoxGate), &std::pair<UOp, int64_t>::first);
+      if (at == bytes.end()) {
+        bytes.emplace_back(s.src(kBoxGate), of_it);
+      } else {
+        at->second += of_it;
+      }
+    }
+    std::string all;
+    for (const auto& [gate, count] : bytes) {
+      all +=
+          fmt::format("{}({} ? {} : 0)", all.empty() ? "" : " + ", operand(gate, kCompare), count);
+    }
+    line(filled(words.commit_boxes,
+                {{'B', bytes.empty() ? "0" : all}, {'t', thread ? operand(thread, kShift) : "1"}}));
+  }
+
   static DType in_memory(DType t) {
     return t.is_bool() ? DType{Scalar::kUInt8, t.space, t.lanes} : t;
   }
@@ -337,6 +389,15 @@ class GpuCRenderer : public CStyleRenderer {
                                {'n', fmt::format("{}", is_one_piece ? int64_t(offset) : size)}});
       bind(n, name);
     }
+    for (size_t i = 0; i < signature_.boxed.size(); i++) {
+      if (dialect_.tensor == nullptr) no_text(linear_);
+      boxed_.push_back(unique(fmt::format("boxes{}", i)));
+      add(dialect_.tensor->boxed_array, {}, boxed_.back());
+    }
+    if (!boxed_.empty()) {
+      const size_t groups = std::bit_ceil(commits_);
+      declarations_ += filled(dialect_.tensor->begin_boxes, {{'n', fmt::format("{}", groups)}});
+    }
     for (UOp n : signature_.registers) {
       const std::string name = unique(fmt::format("acc{}", n.number()));
       declarations_ += fmt::format("  {} {};\n", type(n.dtype()), name);
@@ -364,6 +425,9 @@ class GpuCRenderer : public CStyleRenderer {
   const GpuDialect& dialect_;
   std::string parameters_, declarations_;
   std::array<int64_t, 3> threads_{1, 1, 1};
+  std::vector<std::string> boxed_;  // names of arrays
+  bool has_fetches_ = false;
+  size_t commits_ = 0;
   std::unordered_set<UOp> sums_, added_to_;  // registers of WMMAs, what WMMAs read of them
   std::set<Scalar> scalars_;
   std::set<std::pair<Scalar, uint16_t>> vectors_;

@@ -28,10 +28,17 @@ struct GpuCast {
 
 // How WMMA and what feeds it are written.
 struct GpuTensorText {
-  std::string_view functions;  // in front of a kernel that copies
-  std::string_view fetch;      // of 16 bytes from $f to $p, or zeros where not $g
+  std::string_view functions;      // in front of a kernel that copies
+  std::string_view wait_products;  // in front of every wait
+  std::string_view fetch;          // of 16 bytes from $f to $p, or zeros where not $g
   std::string_view commit;
   std::string_view wait;  // for all groups but $n
+  // Boxes, of arrays that are parameters of a type of their own. Groups of them that are under way,
+  // at most $n, are counted by something that the kernel begins with.
+  std::string_view box_functions, boxed_array, begin_boxes;
+  std::string_view fetch_box;     // from the array $m to $p, by $t, where $g, at $L in $n axes
+  std::string_view commit_boxes;  // of $B bytes that $t fetched
+  std::string_view wait_boxes;    // for all groups but $n
   // The function of a product, and what it is called; sums are read once `done`, of sums $v.
   std::string (*function)(UOp wmma, std::string_view name, std::string_view sums_type,
                           std::string_view memory_type);

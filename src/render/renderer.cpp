@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "ir/bounds.h"
+#include "ir/box.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "ir/op.h"
@@ -60,6 +61,9 @@ Signature signature_of(UOp linear) {
   for (UOp n : linear.srcs()) {
     add(n);
     for (UOp s : n.srcs()) add(s);
+    if (!n.is(Op::FETCH_BOX)) continue;
+    const Signature::BoxedArray array{n.src(kBoxFrom), Box::of(n)};
+    if (std::ranges::find(out.boxed, array) == out.boxed.end()) out.boxed.push_back(array);
   }
   std::stable_sort(out.globals.begin(), out.globals.end(), by_number);
   std::stable_sort(locals.begin(), locals.end(), by_number);
@@ -183,6 +187,7 @@ void Renderer::visit(UOp n) {
     case Op::BARRIER: return barrier(n);
     case Op::WMMA: return product(n);
     case Op::FETCH:
+    case Op::FETCH_BOX:
     case Op::COMMIT:
     case Op::WAIT: return copy(n);
     case Op::RANGE: open_.push_back(n); return open_loop(n);

@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "ir/box.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "rewrite/pattern.h"
@@ -22,11 +23,19 @@ struct Signature {
     UOp definition;
     size_t offset;  // into scratch
   };
+  // An array of an argument that FETCH_BOXes copy of.
+  struct BoxedArray {
+    UOp memory;
+    Box box;
+
+    bool operator==(const BoxedArray&) const = default;
+  };
   std::vector<UOp> globals;    // DEFINE_GLOBAL, by id
   std::vector<UOp> variables;  // VARIABLE, by name
   std::vector<Local> locals;   // DEFINE_LOCAL, by id
   std::vector<UOp> registers;  // DEFINE_REG, by id
   size_t scratch_bytes = 0;
+  std::vector<BoxedArray> boxed;  // in order of their first FETCH_BOX
 };
 Signature signature_of(UOp linear);
 
@@ -74,7 +83,7 @@ class Renderer {
   virtual void barrier(UOp) {}  // of one thread
   // Only where the target has tensor cores.
   virtual void product(UOp wmma);
-  virtual void copy(UOp n);  // FETCH, COMMIT, WAIT
+  virtual void copy(UOp n);  // FETCH, FETCH_BOX, COMMIT, WAIT
 
   // What stands for a value where it is used.
   std::string text(UOp n);

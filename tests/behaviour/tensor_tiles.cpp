@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -115,32 +116,41 @@ std::vector<double> expected(const Case& c, Bindings& b) {
   return out;
 }
 
-Target tensor_target() {
+enum class Boxes : bool { kNo, kYes };
+
+Target tensor_target(Boxes boxes = Boxes::kNo) {
   Target out = cuda_target();
   out.groups.threads = 1024;
   out.groups.together = 8;
   out.narrow_indices = true;
   out.tensor.local_bytes = 227 << 10;
   out.tensor.most_columns = 256;
+  out.tensor.has_boxes = boxes == Boxes::kYes;
   return out;
 }
 
-OptList tiled(UOp ast) {
-  OptList out = choose_opts(ast, tensor_target());
-  EXPECT_FALSE(out.empty());
-  EXPECT_TRUE(!out.empty() && out.back().kind == OptKind::kTensor) << print(out);
-  return out;
+UOp tiled(UOp ast, Boxes boxes) {
+  const Target target = tensor_target(boxes);
+  const OptList opts = choose_opts(ast, target);
+  const OptKind wanted = boxes == Boxes::kYes ? OptKind::kBulk : OptKind::kTensor;
+  EXPECT_TRUE(!opts.empty() && opts.back().kind == wanted) << print(opts);
+  return lower(ast, target, opts);
 }
 
-class TensorTiles : public testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(All, TensorTiles, testing::ValuesIn(kCases),
-                         [](const auto& test) { return std::string(test.param.name); });
+class TensorTiles : public testing::TestWithParam<std::tuple<Case, Boxes>> {};
+INSTANTIATE_TEST_SUITE_P(All, TensorTiles,
+                         testing::Combine(testing::ValuesIn(kCases),
+                                          testing::Values(Boxes::kNo, Boxes::kYes)),
+                         [](const auto& test) {
+                           const bool is_boxed = std::get<1>(test.param) == Boxes::kYes;
+                           return fmt::format("{}{}", std::get<0>(test.param).name,
+                                              is_boxed ? "_by_boxes" : "");
+                         });
 
 TEST_P(TensorTiles, LikeSums) {
-  const Case& c = GetParam();
+  const auto& [c, boxes] = GetParam();
   Arena arena;
-  const UOp ast = kernel(arena, c);
-  const UOp linear = lower(ast, tensor_target(), tiled(ast));
+  const UOp linear = tiled(kernel(arena, c), boxes);
   Bindings b = bindings_of(c);
   const std::vector<double> wanted = expected(c, b);
   evaluate(linear, b);
@@ -149,13 +159,15 @@ TEST_P(TensorTiles, LikeSums) {
 
 TEST(TensorTiles, OtherWidths) {
   const Case c{"", 1, 128, 256, 128};
-  for (const int64_t columns : {64, 128, 256}) {
-    Arena arena;
-    const OptList opts = parse_opts(fmt::format("TENSOR(3, {})", columns));
-    Bindings b = bindings_of(c);
-    const std::vector<double> wanted = expected(c, b);
-    evaluate(lower(kernel(arena, c), tensor_target(), opts), b);
-    EXPECT_EQ(b.buffers[0].doubles(), wanted) << columns;
+  for (const char* kind : {"TENSOR", "BULK"}) {
+    for (const int64_t columns : {64, 128, 256}) {
+      Arena arena;
+      const OptList opts = parse_opts(fmt::format("{}(3, {})", kind, columns));
+      Bindings b = bindings_of(c);
+      const std::vector<double> wanted = expected(c, b);
+      evaluate(lower(kernel(arena, c), tensor_target(), opts), b);
+      EXPECT_EQ(b.buffers[0].doubles(), wanted) << kind << columns;
+    }
   }
 }
 
@@ -164,11 +176,13 @@ TEST(TensorTiles, SeveralTilesOfOneGroup) {
   const Case c{"", 1, 256, 64, 320};
   Target target = tensor_target();
   target.groups.most_groups = {1, 1, 1};
-  Arena arena;
-  Bindings b = bindings_of(c);
-  const std::vector<double> wanted = expected(c, b);
-  evaluate(lower(kernel(arena, c), target, parse_opts("TENSOR(3, 64)")), b);
-  EXPECT_EQ(b.buffers[0].doubles(), wanted);
+  for (const char* opts : {"TENSOR(3, 64)", "BULK(3, 64)"}) {
+    Arena arena;
+    Bindings b = bindings_of(c);
+    const std::vector<double> wanted = expected(c, b);
+    evaluate(lower(kernel(arena, c), target, parse_opts(opts)), b);
+    EXPECT_EQ(b.buffers[0].doubles(), wanted) << opts;
+  }
 }
 
 TEST(TensorTiles, SaysWhyNot) {
@@ -228,14 +242,17 @@ TEST_P(TensorTilesCompile, EveryCase) {
   if (!cuda_compiler_missing().empty()) GTEST_SKIP() << cuda_compiler_missing();
   std::string text;
   size_t count = 0;
-  for (const Case& c : kCases) {
-    Arena arena;
-    const UOp ast = kernel(arena, c);
-    const UOp linear = lower(ast, tensor_target(), tiled(ast));
-    text += fmt::format("namespace n{0} {{\n{1}}}\n", count,
-                        render_cuda(linear, fmt::format("kernel{}", count)));
-    count++;
+  for (const Boxes boxes : {Boxes::kNo, Boxes::kYes}) {
+    for (const Case& c : kCases) {
+      if (boxes == Boxes::kYes && GetParam() < 90) continue;
+      Arena arena;
+      text +=
+          fmt::format("namespace n{0} {{\n{1}}}\n", count,
+                      render_cuda(tiled(kernel(arena, c), boxes), fmt::format("kernel{}", count)));
+      count++;
+    }
   }
+  EXPECT_EQ(text.find("cp.async.bulk.tensor") != std::string::npos, GetParam() >= 90);
   EXPECT_NE(text.find("wgmma.mma_async"), std::string::npos);
   EXPECT_NE(text.find("mma.sync"), std::string::npos);
   EXPECT_FALSE(compile_cuda(text, "tiles", GetParam()).empty());

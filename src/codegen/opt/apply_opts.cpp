@@ -40,6 +40,10 @@ bool is_done_by_owners(OptKind kind) {
          kind == OptKind::kSerial;
 }
 
+TileCopies copies_of(OptKind kind) {
+  return kind == OptKind::kBulk ? TileCopies::kBoxes : TileCopies::kVectors;
+}
+
 // A node that would stand in two lane ranges, or a reduction over both: its register does.
 bool meets_lanes(UOp sink, UOp range) {
   const auto has_lanes = [](std::span<const UOp> ranges) {
@@ -118,7 +122,8 @@ std::string why_not_stage(UOp sink, const Opt& opt) {
 
 std::string why_not(UOp sink, const Opt& opt) {
   if (opt.kind == OptKind::kStage || opt.kind == OptKind::kShare) return why_not_stage(sink, opt);
-  if (opt.kind == OptKind::kTensor) return why_not_tiles(sink, opt.axis, opt.amount);
+  if (opt.kind == OptKind::kTensor || opt.kind == OptKind::kBulk)
+    return why_not_tiles(sink, opt.axis, opt.amount, copies_of(opt.kind));
   const UOp range = range_by_id(sink, opt.axis);
   if (!range) return fmt::format("there is no loop {}", opt.axis);
   if (opt.kind == OptKind::kShard) return why_not_shard(sink, range, opt.amount);
@@ -184,7 +189,8 @@ UOp apply_opt(UOp sink, const Opt& opt) {
     case OptKind::kMerge: return merge_ranges(sink, range, range_by_id(sink, opt.amount));
     case OptKind::kLocal: return split_range(sink, range, {opt.amount, AxisType::kLocal, id});
     case OptKind::kSerial: return make_serial_range(sink, range);
-    case OptKind::kTensor: return tensor_tiles(sink, opt.axis, opt.amount);
+    case OptKind::kTensor:
+    case OptKind::kBulk: return tensor_tiles(sink, opt.axis, opt.amount, copies_of(opt.kind));
     case OptKind::kShard: return shard_writes(sink, range, opt.amount, id);
     case OptKind::kShare:
     case OptKind::kStage: break;

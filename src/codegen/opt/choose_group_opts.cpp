@@ -442,6 +442,7 @@ class GroupChooser {
          {std::pair(rows, kTileRows), std::pair(columns, tile), std::pair(sum, depth)}) {
       if (places(id) % multiple != 0) attempt(OptKind::kPad, id, multiple);
     }
+    if (target_.tensor.has_boxes && attempt(OptKind::kBulk, sum, tile)) return true;
     if (attempt(OptKind::kTensor, sum, tile)) return true;
     sink_ = before;
     opts_.clear();

@@ -30,6 +30,7 @@ enum class OptKind : uint8_t {
             // and fills together, in the loop
   kTensor,  // TENSOR(axis, columns): a contraction over a reduction by products of tiles, with this
             // many columns for each group
+  kBulk,    // BULK(axis, columns): as TENSOR, with boxes of its factors copied by one thread
   kShard,   // SHARD(axis, n): n owners go through a loop whose writes must keep their order, each
             // for elements of its own
 };

@@ -19,8 +19,10 @@
 #include <vector>
 
 #include "codegen/opt/loops.h"
+#include "codegen/opt/tile_boxes.h"
 #include "codegen/replace_ranges.h"
 #include "ir/arena.h"
+#include "ir/box.h"
 #include "ir/build.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
@@ -50,25 +52,9 @@ bool is_zero(UOp n) { return n.is_const() && n.bits() == 0; }
 
 // ---- finding
 
-// The parts of a condition that all hold.
-void add_conditions(UOp gate, std::vector<UOp>& out) {
-  std::vector<UOp> todo{gate};
-  while (!todo.empty()) {
-    const UOp n = todo.back();
-    todo.pop_back();
-    if (n.is(Op::AND) && n.dtype() == dtypes::bool_) {
-      todo.insert(todo.end(), n.srcs().begin(), n.srcs().end());
-    } else {
-      out.push_back(n);
-    }
-  }
-}
-
 bool is_zero_unless(UOp read, UOp condition) {
   if (read.src_count() != 3 || !is_zero(read.src(2))) return false;
-  std::vector<UOp> given, needed;
-  add_conditions(read.src(1), given);
-  add_conditions(condition, needed);
+  const std::vector<UOp> given = conditions_of(read.src(1)), needed = conditions_of(condition);
   return std::ranges::all_of(needed,
                              [&](UOp n) { return std::ranges::find(given, n) != given.end(); });
 }
@@ -125,16 +111,34 @@ bool writes_in_order(UOp end, UOp r) {
 struct Factor {
   UOp read;
   UOp across;
-  UOp first;           // of the group's places
-  int64_t count;       // of them
-  int64_t offset;      // in local memory, of the tiles of a step
-  bool is_transposed;  // in order along `across`
+  UOp first;                         // of the group's places
+  int64_t count;                     // of them
+  int64_t offset;                    // in local memory, of the tiles of a step
+  bool is_transposed;                // in order along `across`
+  std::optional<RangedArray> array;  // that boxes are fetched of
 };
+
+bool is_transposed(UOp read, UOp sum) { return !is_fetched_along(read, sum); }
+
+std::optional<RangedArray> array_of(UOp read, UOp across, UOp sum) {
+  const bool is_across = is_transposed(read, sum);
+  std::optional<RangedArray> out = ranged_array(read, is_across ? across : sum);
+  const UOp rows = is_across ? sum : across;
+  if (out && std::ranges::find(out->axes, rows, &RangedArray::Axis::range) == out->axes.end()) {
+    out.reset();
+  }
+  return out;
+}
 
 class Tiler {
  public:
-  Tiler(UOp sink, const TileContraction& c, int64_t columns)
-      : arena_(sink.arena()), sink_(sink), end_(sink.src(0)), c_(c), columns_(columns) {
+  Tiler(UOp sink, const TileContraction& c, int64_t columns, TileCopies copies)
+      : arena_(sink.arena()),
+        sink_(sink),
+        end_(sink.src(0)),
+        c_(c),
+        columns_(columns),
+        copies_(copies) {
     next_id_ = free_range_id(sink);
     stages_ = stages_of(columns);
     step_elements_ = (kTileRows + columns) * kTileDepth;
@@ -193,11 +197,20 @@ class Tiler {
     return tile;
   }
 
+  Factor factor(UOp read, UOp across, UOp first, int64_t count, int64_t offset) const {
+    return {read,
+            across,
+            first,
+            count,
+            offset,
+            is_transposed(read, c_.sum),
+            copies_ == TileCopies::kBoxes ? array_of(read, across, c_.sum) : std::nullopt};
+  }
+
   // The loop over the steps.
   UOp multiply(std::span<const UOp> around) {
-    factors_ = {Factor{c_.a, c_.rows, first_row_, kTileRows, 0, !is_fetched_along(c_.a, c_.sum)},
-                Factor{c_.b, c_.columns, first_column_, columns_, kTileRows * kTileDepth,
-                       !is_fetched_along(c_.b, c_.sum)}};
+    factors_ = {factor(c_.a, c_.rows, first_row_, kTileRows, 0),
+                factor(c_.b, c_.columns, first_column_, columns_, kTileRows * kTileDepth)};
     local_ = define_local(arena_, c_.a.dtype(), stages_ * step_elements_, arena_.fresh_id());
     const DType type = dtypes::float32.vec(uint16_t(columns_ / 2));
     sums_ = arena_.make(Op::DEFINE_REG, type, {}, Arg::integer(arena_.fresh_id()));
@@ -229,11 +242,48 @@ class Tiler {
     const UOp gate = simplify(step < steps_);
     std::vector<UOp> all;
     for (const Factor& f : factors_) {
+      if (f.array) {
+        // Rows along the sum are those of one block after the other.
+        const int64_t rows = f.is_transposed ? kSide : f.count;
+        for (int64_t first = 0; first < f.count; first += f.is_transposed ? kSide : f.count) {
+          all.push_back(fetch_box(f, first, rows, step, local, gate));
+        }
+        continue;
+      }
       for (int64_t k = 0; k < f.count * kTileDepth / kFetched / kThreads; k++) {
         all.push_back(fetch_one(f, k, step, local, gate));
       }
     }
     return arena_.make(Op::COMMIT, dtypes::void_, all);
+  }
+
+  // The factor's places from `first` of the group's on.
+  UOp fetch_box(const Factor& f, int64_t first, int64_t rows, UOp step, UOp local, UOp in_steps) {
+    const std::vector<std::pair<UOp, UOp>> places =
+        places_of(f, f.first + first, step % steps_of_sum_ * kTileDepth, step);
+    Box box{rows, 0, f.array->offset, {}};
+    const UOp to =
+        index(local, simplify(step % stages_ * step_elements_ + f.offset + first * kTileDepth));
+    std::vector<UOp> srcs{to, f.array->memory, thread_, in_steps};
+    for (const RangedArray::Axis& axis : f.array->axes) {
+      if (axis.range == (f.is_transposed ? c_.sum : f.across))
+        box.row_axis = int64_t(box.axes.size());
+      box.axes.push_back({axis.size, axis.step});
+      srcs.push_back(simplify(replace_ranges(axis.range, places)));
+    }
+    return arena_.make(Op::FETCH_BOX, dtypes::void_, srcs, Arg::ints(box.ints()));
+  }
+
+  // Where the ranges of a factor are.
+  std::vector<std::pair<UOp, UOp>> places_of(const Factor& f, UOp across, UOp depth, UOp step) {
+    std::vector<std::pair<UOp, UOp>> places{{f.across, across}, {c_.sum, depth}};
+    UOp left = step / steps_of_sum_;
+    for (size_t i = others_.size(); i-- > 0;) {
+      places.emplace_back(others_[i], i == 0 ? left : left % size_of(others_[i]));
+      left = left / size_of(others_[i]);
+    }
+    for (auto& [r, at] : places) at = simplify(at);
+    return places;
   }
 
   // This thread's k-th vector of a factor.
@@ -243,13 +293,7 @@ class Tiler {
     const UOp row = thread_ / vectors + first, along = thread_ % vectors * kFetched;
     const UOp across = f.first + block * kSide + (f.is_transposed ? along : row);
     const UOp depth = step % steps_of_sum_ * kTileDepth + (f.is_transposed ? row : along);
-    std::vector<std::pair<UOp, UOp>> places{{f.across, across}, {c_.sum, depth}};
-    UOp left = step / steps_of_sum_;
-    for (size_t i = others_.size(); i-- > 0;) {
-      places.emplace_back(others_[i], i == 0 ? left : left % size_of(others_[i]));
-      left = left / size_of(others_[i]);
-    }
-    for (auto& [r, at] : places) at = simplify(at);
+    const std::vector<std::pair<UOp, UOp>> places = places_of(f, across, depth, step);
     const UOp from = replace_ranges(f.read.src(0), places);
     const UOp to = index(local, simplify(step % stages_ * step_elements_ + f.offset +
                                          block * kBlock + row * kSide + along));
@@ -282,7 +326,9 @@ class Tiler {
   Arena& arena_;
   UOp sink_, end_;
   TileContraction c_;
-  int64_t columns_, next_id_, stages_, step_elements_, steps_of_sum_, steps_;
+  int64_t columns_;
+  TileCopies copies_;
+  int64_t next_id_, stages_, step_elements_, steps_of_sum_, steps_;
   std::vector<UOp> others_;
   UOp first_row_, first_column_, warp_, thread_, local_, sums_;
   std::vector<Factor> factors_;
@@ -342,7 +388,7 @@ int64_t tile_bytes(int64_t columns) {
   return stages_of(columns) * (kTileRows + columns) * kTileDepth * 2;
 }
 
-std::string why_not_tiles(UOp sink, int64_t axis, int64_t columns) {
+std::string why_not_tiles(UOp sink, int64_t axis, int64_t columns, TileCopies copies) {
   if (columns != 64 && columns != 128 && columns != 256) return "columns are 64, 128 or 256";
   const FoundContraction found = find_tile_contraction(sink, axis);
   if (!found.why_not.empty()) return found.why_not;
@@ -353,11 +399,13 @@ std::string why_not_tiles(UOp sink, int64_t axis, int64_t columns) {
   }
   int64_t steps = size_of(c.sum) / kTileDepth;
   for (UOp r : c.reduce.srcs().subspan(1)) steps *= r == c.sum ? 1 : size_of(r);
-  return steps < 2 ? "there is one step alone" : "";
+  if (steps < 2) return "there is one step alone";
+  const bool has_box = array_of(c.a, c.rows, c.sum) || array_of(c.b, c.columns, c.sum);
+  return copies == TileCopies::kBoxes && !has_box ? "no factor is an array of up to five axes" : "";
 }
 
-UOp tensor_tiles(UOp sink, int64_t axis, int64_t columns) {
-  return Tiler(sink, find_tile_contraction(sink, axis).contraction, columns).run();
+UOp tensor_tiles(UOp sink, int64_t axis, int64_t columns, TileCopies copies) {
+  return Tiler(sink, find_tile_contraction(sink, axis).contraction, columns, copies).run();
 }
 
 }  // namespace weft

@@ -28,11 +28,17 @@ FoundContraction find_tile_contraction(UOp sink, int64_t axis);
 // What the fetched tiles take of local memory.
 int64_t tile_bytes(int64_t columns);
 
+// How tiles come to local memory.
+enum class TileCopies : uint8_t {
+  kVectors,  // every thread fetches vectors of them
+  kBoxes,    // one thread fetches boxes of factors that are arrays in memory, all fetch the others
+};
+
 // Why the contraction over `axis` cannot be done with tiles of so many columns; empty: it can.
-std::string why_not_tiles(UOp sink, int64_t axis, int64_t columns);
+std::string why_not_tiles(UOp sink, int64_t axis, int64_t columns, TileCopies copies);
 
 // Each group does kTileRows x `columns` results by 256 threads, in steps of kTileDepth of the sum.
 // The loop over the steps fetches what later ones multiply.
-UOp tensor_tiles(UOp sink, int64_t axis, int64_t columns);
+UOp tensor_tiles(UOp sink, int64_t axis, int64_t columns, TileCopies copies);
 
 }  // namespace weft

@@ -53,6 +53,8 @@ class CudaDevice : public Device {
     if (gpu.architecture() >= kTensorArchitecture && target_.tensor.dtypes != 0) {
       target_.tensor.local_bytes = gpu.most_shared_bytes();
       target_.tensor.most_columns = gpu.architecture() == kWideArchitecture ? 256 : 128;
+      target_.tensor.has_boxes = gpu.architecture() >= kWideArchitecture &&
+                                 CudaDriver::get().functions().encode_tiled != nullptr;
     } else {
       target_.tensor = {};
     }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "base/dynamic_library.h"
 
@@ -32,6 +33,11 @@ struct CudaKernelNode {
   void** extra;
 };
 
+// CUtensorMap: an array in memory of a device, as the units know it that copy boxes.
+struct alignas(64) CudaTensorMap {
+  std::array<uint64_t, 16> opaque;
+};
+
 // CU_DEVICE_ATTRIBUTE_*
 constexpr int kSharedBytesPerBlock = 8, kMultiprocessors = 16, kMajor = 75, kMinor = 76,
               kMostSharedBytes = 97;
@@ -40,6 +46,8 @@ constexpr int kFunctionMostThreads = 0, kFunctionLocalBytes = 3, kFunctionRegist
               kFunctionDynamicSharedBytes = 8;
 // CU_JIT_*
 constexpr int kJitErrorLog = 5, kJitErrorLogBytes = 6;
+// CU_TENSOR_MAP_*
+constexpr int kTensorMapWords16 = 1, kTensorMapExchange128 = 3, kTensorMapCacheLines256 = 3;
 constexpr unsigned kStreamNonBlocking = 1, kEventWithoutTiming = 2;
 constexpr CudaResult kCudaOutOfMemory = 2, kCudaNotReady = 600, kCudaPeerAlreadyEnabled = 704;
 
@@ -101,10 +109,18 @@ constexpr CudaResult kCudaOutOfMemory = 2, kCudaNotReady = 600, kCudaPeerAlready
   CUDA_FUNCTION(graph_launch, cuGraphLaunch, (CudaGraphExec, CudaStream))                         \
   CUDA_FUNCTION(graph_exec_destroy, cuGraphExecDestroy, (CudaGraphExec))
 
+// Since CUDA 12; null in older drivers.
+using CudaEncodeTiled = CudaResult (*)(CudaTensorMap*, int type, uint32_t axes, void* address,
+                                       const uint64_t* sizes, const uint64_t* steps,
+                                       const uint32_t* box, const uint32_t* every, int interleave,
+                                       int exchange, int promotion, int fill);
+
 struct CudaFunctions {
 #define WEFT_DECLARE(member, name, parameters) CudaResult(*member) parameters = nullptr;
   WEFT_CUDA_FUNCTIONS(WEFT_DECLARE)
 #undef WEFT_DECLARE
+
+  CudaEncodeTiled encode_tiled = nullptr;
 
   // The name of one that is not there; null when all are.
   const char* load(const DynamicLibrary& library) {
@@ -113,6 +129,8 @@ struct CudaFunctions {
   if (member == nullptr) return #name;
     WEFT_CUDA_FUNCTIONS(WEFT_LOAD)
 #undef WEFT_LOAD
+    encode_tiled =
+        library.function<std::remove_pointer_t<CudaEncodeTiled>>("cuTensorMapEncodeTiled");
     return nullptr;
   }
 };

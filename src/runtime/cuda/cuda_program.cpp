@@ -22,6 +22,7 @@
 #include "base/hash.h"
 #include "codegen/opt/opt.h"
 #include "codegen/target.h"
+#include "ir/box.h"
 #include "ir/node.h"
 #include "runtime/buffer.h"
 #include "runtime/cuda/cuda_compiler.h"
@@ -161,6 +162,7 @@ const CudaCode::Loaded& CudaCode::load(CudaContext& context) {
 void** CudaArguments::pointers() {
   pointers_.clear();
   for (uint64_t& word : words()) pointers_.push_back(&word);
+  for (CudaTensorMap& array : arrays()) pointers_.push_back(&array);
   return pointers_.data();
 }
 
@@ -177,6 +179,7 @@ CudaKernelNode CudaProgram::launch(CudaContext& context, CudaArguments& taken,
   for (const Launch::Variable& variable : kernel_.launch.variables()) {
     taken.add(uint64_t(variables[variable.place]));  // an int32 is the first half of it
   }
+  taken.add_arrays(kernel_.launch.boxed().size());
   const LaunchSize size = kernel_.launch.size(variables);
   CudaKernelNode out{};
   out.function = code_->function(context);
@@ -189,6 +192,30 @@ CudaKernelNode CudaProgram::launch(CudaContext& context, CudaArguments& taken,
   return out;
 }
 
+void CudaProgram::set_arrays(CudaContext& context, CudaArguments& taken) const {
+  const std::span<const Launch::BoxedArray> boxed = kernel_.launch.boxed();
+  for (size_t i = 0; i < boxed.size(); i++) {
+    const auto& [place, type, box] = boxed[i];
+    const auto bytes = uint64_t(type.item_bytes());
+    std::array<uint64_t, kMostBoxAxes> sizes{}, steps{};
+    std::array<uint32_t, kMostBoxAxes> of_box{}, every{};
+    for (size_t k = 0; k < box.axes.size(); k++) {
+      sizes[k] = uint64_t(box.axes[k].size);
+      if (k > 0) steps[k - 1] = uint64_t(box.axes[k].step) * bytes;
+      of_box[k] = 1;
+      every[k] = 1;
+    }
+    of_box[0] = uint32_t(kBoxWidth);
+    of_box[size_t(box.row_axis)] = uint32_t(box.rows);
+    const CudaAddress address = taken.words()[place] + uint64_t(box.offset) * bytes;
+    context.check(cuda().encode_tiled(&taken.arrays()[i], kTensorMapWords16,
+                                      uint32_t(box.axes.size()), reinterpret_cast<void*>(address),
+                                      sizes.data(), steps.data(), of_box.data(), every.data(), 0,
+                                      kTensorMapExchange128, kTensorMapCacheLines256, 0),
+                  fmt::format("to describe an array of {} for copies", name_));
+  }
+}
+
 void CudaProgram::run(std::span<Buffer* const> arguments, std::span<const int64_t> variables) {
   CudaContext& context = gpu_.context();
   CudaArguments taken;
@@ -198,6 +225,7 @@ void CudaProgram::run(std::span<Buffer* const> arguments, std::span<const int64_
     taken.words()[i] = gpu_.memory(arguments[taken_arguments()[i]]->memory()).address;
   }
   const CudaContext::Scope scope(context);
+  set_arrays(context, taken);
   const CudaResult result = context.with_memory([&] {
     return cuda().launch(node.function, node.groups[0], node.groups[1], node.groups[2],
                          node.threads[0], node.threads[1], node.threads[2], node.shared_bytes,

@@ -53,15 +53,18 @@ class CudaCode {
   std::atomic<const Loaded*> loaded_ = nullptr;
 };
 
-// What a launch takes: addresses, then variables.
+// What a launch takes: addresses, then variables, then arrays that boxes are copied of.
 class CudaArguments {
  public:
   void** pointers();
   void add(uint64_t word) { words_.push_back(word); }
+  void add_arrays(size_t count) { arrays_.resize(count); }
   std::span<uint64_t> words() { return {words_.data(), words_.size()}; }
+  std::span<CudaTensorMap> arrays() { return arrays_; }
 
  private:
   SmallVector<uint64_t, 24> words_;
+  std::vector<CudaTensorMap> arrays_;
   SmallVector<void*, 24> pointers_;
 };
 
@@ -78,9 +81,11 @@ class CudaProgram : public Program {
 
   const std::string& name() const { return name_; }
   // For launches by others. `taken` comes empty, and is filled with a place for the address of each
-  // of taken_arguments() and then the variables.
+  // of taken_arguments() and then the variables. Once the addresses are there, or are others,
+  // set_arrays makes of them what else the launch takes.
   CudaKernelNode launch(CudaContext& context, CudaArguments& taken,
                         std::span<const int64_t> variables) const;
+  void set_arrays(CudaContext& context, CudaArguments& taken) const;
   std::span<const uint32_t> taken_arguments() const { return kernel_.launch.globals(); }
 
  private:

@@ -60,7 +60,7 @@ class CudaRecording : public RecordedCalls {
     CudaGraphNode node;
     CudaKernelNode launch;
     std::unique_ptr<CudaArguments> arguments;
-    const std::vector<uint32_t>* slots;
+    const Call* call;
   };
 
   void build(CudaContext& context) {
@@ -68,10 +68,11 @@ class CudaRecording : public RecordedCalls {
     context_ = &context;
     CudaResult result = 0;
     for (const Call& call : calls_) {
-      Node made{nullptr, {}, std::make_unique<CudaArguments>(), &call.slots};
+      Node made{nullptr, {}, std::make_unique<CudaArguments>(), &call};
       made.launch = call.program->launch(context, *made.arguments, call.variables);
       if (std::ranges::find(made.launch.groups, 0U) != made.launch.groups.end()) continue;
       set_addresses(made);
+      call.program->set_arrays(context, *made.arguments);
       const CudaGraphNode* before = nodes_.empty() ? nullptr : &nodes_.back().node;
       result =
           cuda().graph_add(&made.node, graph_, before, before == nullptr ? 0 : 1, &made.launch);
@@ -89,6 +90,7 @@ class CudaRecording : public RecordedCalls {
   void update(CudaContext& context) {
     for (Node& node : nodes_) {
       if (!set_addresses(node)) continue;
+      node.call->program->set_arrays(context, *node.arguments);
       context.check(cuda().graph_set(exec_, node.node, &node.launch),
                     "to change a graph of kernels");
     }
@@ -98,8 +100,8 @@ class CudaRecording : public RecordedCalls {
   bool set_addresses(Node& node) {
     bool is_changed = false;
     const std::span<uint64_t> words = node.arguments->words();
-    for (size_t i = 0; i < node.slots->size(); i++) {
-      const CudaAddress now = addresses_[(*node.slots)[i]];
+    for (size_t i = 0; i < node.call->slots.size(); i++) {
+      const CudaAddress now = addresses_[node.call->slots[i]];
       is_changed |= std::exchange(words[i], now) != now;
     }
     return is_changed;

@@ -37,6 +37,10 @@ Launch::Launch(UOp linear, UOp ast) {
   const Signature signature = signature_of(linear);
   local_bytes_ = signature.scratch_bytes;
   for (UOp n : signature.globals) globals_.push_back(uint32_t(n.number()));
+  for (const Signature::BoxedArray& a : signature.boxed) {
+    const auto at = std::ranges::find(signature.globals, a.memory);
+    boxed_.push_back({uint32_t(at - signature.globals.begin()), a.memory.dtype().pointee(), a.box});
+  }
   for (UOp n : signature.variables) {
     const auto at = std::ranges::find(names_, n.name());
     variables_.push_back({uint32_t(std::distance(names_.begin(), at)), n.dtype()});

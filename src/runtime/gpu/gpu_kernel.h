@@ -13,6 +13,7 @@
 #include "codegen/opt/opt.h"
 #include "codegen/target.h"
 #include "ir/arena.h"
+#include "ir/box.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
 
@@ -35,6 +36,13 @@ class Launch {
   // `linear` was made from the kernel `ast`.
   Launch(UOp linear, UOp ast);
 
+  // An array in one of globals() that the function copies boxes of.
+  struct BoxedArray {
+    uint32_t place;  // among them
+    DType type;
+    Box box;
+  };
+
   LaunchSize size(std::span<const int64_t> variables) const;
   std::array<int64_t, 3> threads() const { return constant_.threads; }  // of one group
   // The arguments of the kernel whose pointers the function takes, in order: a kernel need not read
@@ -42,6 +50,8 @@ class Launch {
   std::span<const uint32_t> globals() const { return globals_; }
   // Those that the function takes after its pointers, in order.
   std::span<const Variable> variables() const { return variables_; }
+  // Those that it takes after them, in order.
+  std::span<const BoxedArray> boxed() const { return boxed_; }
   // What workgroups share, with each DEFINE_LOCAL at a multiple of 64.
   size_t local_bytes() const { return local_bytes_; }
 
@@ -56,6 +66,7 @@ class Launch {
   std::vector<std::string> names_;
   std::vector<uint32_t> globals_;
   std::vector<Variable> variables_;
+  std::vector<BoxedArray> boxed_;
   size_t local_bytes_ = 0;
   mutable std::mutex mutex_;  // of the formulas' arenas
 };
