@@ -185,6 +185,57 @@ TEST(TensorTiles, SeveralTilesOfOneGroup) {
   }
 }
 
+// data0[r, n] = sum over j and k of data1[..] * data2[..], from the 512th element of data1 on,
+// which is read up to a row.
+UOp sliced_kernel(Arena& arena, UOp (*gate)(UOp row)) {
+  const UOp r = range(arena, 128, 0), n = range(arena, 64, 1),
+            j = range(arena, 3, 2, AxisType::kReduce), k = range(arena, 64, 3, AxisType::kReduce);
+  const UOp at = index(define_global(arena, dtypes::bfloat16, 512 + 3 * 128 * 72, 1),
+                       j * (128 * 72) + r * 72 + k + 512);
+  const UOp a = load(at, gate(r), constant(arena, dtypes::bfloat16, 0.0));
+  const UOp b =
+      load(index(define_global(arena, dtypes::bfloat16, 64 * 192, 2), n * 192 + j * 64 + k));
+  const UOp sum =
+      reduce(Op::ADD, cast(a, dtypes::float32) * cast(b, dtypes::float32), std::vector{j, k});
+  const UOp out = index(define_global(arena, dtypes::float32, 128 * 64, 0), r * 64 + n);
+  return sink(end(out.assign(sum), std::vector{r, n}));
+}
+
+size_t count_of(UOp linear, Op op) {
+  return size_t(std::ranges::count_if(linear.srcs(), [&](UOp n) { return n.is(op); }));
+}
+
+TEST(TensorTiles, BoxesOfWhatIsAnArray) {
+  struct Sliced {
+    UOp (*gate)(UOp row);
+    bool has_fetches;  // not all of it are boxes
+  };
+  for (const auto& [gate, has_fetches] : {
+           Sliced{[](UOp row) { return row < 100; }, false},
+           Sliced{[](UOp row) { return row % 8 < 5; }, true},
+       }) {
+    std::vector<std::vector<double>> results;
+    for (const char* opts : {"", "TENSOR(3, 64)", "BULK(3, 64)"}) {
+      Arena arena;
+      const UOp linear = lower(sliced_kernel(arena, gate), tensor_target(), parse_opts(opts));
+      Bindings b;
+      b.buffers[0] = Array::zeros(dtypes::float32, {128 * 64});
+      b.buffers[1] = numbers(dtypes::bfloat16, 512 + 3 * 128 * 72, 1);
+      b.buffers[2] = numbers(dtypes::bfloat16, 64 * 192, 2);
+      evaluate(linear, b);
+      results.push_back(b.buffers[0].doubles());
+      if (opts[0] != 'B') continue;
+      EXPECT_GT(count_of(linear, Op::FETCH_BOX), 0U);
+      EXPECT_EQ(count_of(linear, Op::FETCH) > 0, has_fetches);
+      if (cuda_compiler_missing().empty()) {
+        EXPECT_FALSE(compile_cuda(render_cuda(linear, "tiles"), "tiles", 90).empty());
+      }
+    }
+    EXPECT_EQ(results[1], results[0]);
+    EXPECT_EQ(results[2], results[0]);
+  }
+}
+
 TEST(TensorTiles, SaysWhyNot) {
   const auto reason = [](const Case& c, int64_t columns) {
     Arena arena;
@@ -198,6 +249,20 @@ TEST(TensorTiles, SaysWhyNot) {
   EXPECT_EQ(reason({"", 1, 128, 68, 128}, 64), "a factor does not lie in aligned vectors of 8");
   EXPECT_EQ(reason({"", 1, 128, 64, 128, false, false, false, dtypes::float32}, 64),
             "the factors are not two reads of one dtype, float16 or bfloat16");
+  // Arrays that begin at a place that only the launch knows.
+  Arena arena;
+  const UOp r = range(arena, 128, 0), n = range(arena, 64, 1),
+            k = range(arena, 128, 2, AxisType::kReduce);
+  const auto factor = [&](int64_t id, UOp at) {
+    const UOp far = variable(arena, fmt::format("far{}", id), 0, 8);
+    const UOp memory = define_global(arena, dtypes::bfloat16, 1 << 20, id);
+    return cast(load(index(memory, far * 1024 + at)), dtypes::float32);
+  };
+  const UOp sum = reduce(Op::ADD, factor(1, r * 128 + k) * factor(2, n * 128 + k), std::vector{k});
+  const UOp out = index(define_global(arena, dtypes::float32, 128 * 64, 0), r * 64 + n);
+  const UOp ast = apply_opts(sink(end(out.assign(sum), std::vector{r, n})), {});
+  EXPECT_EQ(why_not(ast, {OptKind::kTensor, 2, 64}), "");
+  EXPECT_EQ(why_not(ast, {OptKind::kBulk, 2, 64}), "no factor is an array of up to five axes");
 }
 
 TEST(TensorTiles, OddSizesAreTiledOtherwise) {

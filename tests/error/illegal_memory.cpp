@@ -138,7 +138,34 @@ constexpr Illegal kIllegalMemory[] = {
      "%a = FETCH void (%p, %inr)",
      "FETCH: source 0 points to 4 bytes; it copies 16"},
     {"commit_of_a_store", kKernel, "%w = STORE void (%outr, %f)\n%a = COMMIT void (%w)",
-     "COMMIT: it groups a STORE; it must be FETCHes"},
+     "COMMIT: it groups a STORE; it must be FETCHes and FETCH_BOXes"},
+    {"box_to_global_memory", kKernel,
+     "%a = FETCH_BOX void (%outr, %out, %r, %true, %zero, %zero) [1, 1, 0, 64, 1, 4, 64]",
+     "FETCH_BOX: source 0 is data0[r0]; it must be an INDEX of local memory"},
+    {"box_of_a_place", kKernel,
+     "%l = DEFINE_LOCAL ptr<float32, local> (%four) 0\n%p = INDEX ptr<float32, local> (%l, %r)\n"
+     "%a = FETCH_BOX void (%p, %outr, %r, %true, %zero, %zero) [1, 1, 0, 64, 1, 4, 64]",
+     "FETCH_BOX: source 1 is data0[r0]; it must be a DEFINE_GLOBAL of an array"},
+    {"box_of_another_dtype", kKernel,
+     "%l = DEFINE_LOCAL ptr<int32, local> (%four) 0\n%p = INDEX ptr<int32, local> (%l, %r)\n"
+     "%a = FETCH_BOX void (%p, %out, %r, %true, %zero, %zero) [1, 1, 0, 64, 1, 4, 64]",
+     "FETCH_BOX: it copies ptr<float32, global> to ptr<int32, local>; they must be the same"},
+    {"box_by_a_thread_that_is_no_number", kKernel,
+     "%l = DEFINE_LOCAL ptr<float32, local> (%four) 0\n%p = INDEX ptr<float32, local> (%l, %r)\n"
+     "%a = FETCH_BOX void (%p, %out, %f, %true, %zero, %zero) [1, 1, 0, 64, 1, 4, 64]",
+     "FETCH_BOX: source 2 is float32; it must be an integer"},
+    {"box_at_too_few_places", kKernel,
+     "%l = DEFINE_LOCAL ptr<float32, local> (%four) 0\n%p = INDEX ptr<float32, local> (%l, %r)\n"
+     "%a = FETCH_BOX void (%p, %out, %r, %true, %zero, %zero) [1, 1, 0, 64, 1]",
+     "FETCH_BOX: it has 5 numbers for a place of 2 axes"},
+    {"box_whose_first_axis_is_not_in_order", kKernel,
+     "%l = DEFINE_LOCAL ptr<float32, local> (%four) 0\n%p = INDEX ptr<float32, local> (%l, %r)\n"
+     "%a = FETCH_BOX void (%p, %out, %r, %true, %zero, %zero) [1, 1, 0, 64, 2, 4, 64]",
+     "FETCH_BOX: rows follow each other along an axis after the first, whose step is 1"},
+    {"box_of_an_empty_array", kKernel,
+     "%l = DEFINE_LOCAL ptr<float32, local> (%four) 0\n%p = INDEX ptr<float32, local> (%l, %r)\n"
+     "%a = FETCH_BOX void (%p, %out, %r, %true, %zero, %zero) [1, 1, 0, 64, 1, 0, 64]",
+     "FETCH_BOX: sizes and steps are positive"},
     {"wait_for_a_value", kKernel, "%a = WAIT void (%f) 0",
      "WAIT: source 0 is a CONST, which is no effect"},
     {"wait_for_less_than_none", kKernel, "%a = WAIT void (%r) -1",
