@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -134,6 +135,48 @@ TEST(SumsByThreads, InTwoStepsNeedNoMoreThreads) {
                       {}};
     evaluate(linear, bindings);
     EXPECT_EQ(bindings.buffers.at(0).data[0], uint64_t(expected)) << opts;
+  }
+}
+
+// data0[i, j] = data1[i, j] - the most of the row + its sum
+UOp three_loops(Arena& arena, int64_t columns) {
+  const UOp i = range(arena, kPlaces, 0), j = range(arena, columns, 1);
+  const auto x = [&](UOp at) {
+    return load(index(define_global(arena, dtypes::int32, kPlaces * columns, 1), i * columns + at));
+  };
+  const auto over = [&](Op op, int64_t id) {
+    const UOp k = range(arena, columns, id, AxisType::kReduce);
+    return reduce(op, x(k), std::span(&k, 1));
+  };
+  const UOp out = index(define_global(arena, dtypes::int32, kPlaces * columns, 0), i * columns + j);
+  return sink(end(out.assign(x(j) - over(Op::MAX, 2) + over(Op::ADD, 3)), std::vector{i, j}));
+}
+
+// Short rows are read once, for all loops; longer ones once by each.
+TEST(SumsByThreads, OfARowThatThreadsKeep) {
+  for (const int64_t columns : {2048, 2000, 4096}) {
+    std::vector<int64_t> numbers, expected;
+    for (int64_t n = 0; n < kPlaces * columns; n++) numbers.push_back(n * 7919 % 2003 - 900);
+    for (auto row = numbers.begin(); row != numbers.end(); row += columns) {
+      const int64_t most = *std::max_element(row, row + columns);
+      const int64_t sum = std::accumulate(row, row + columns, int64_t(0));
+      for (int64_t j = 0; j < columns; j++) expected.push_back(row[j] - most + sum);
+    }
+    Arena arena;
+    const UOp ast = three_loops(arena, columns), linear = lower(ast, with_groups());
+    Bindings bindings{{{0, Array::zeros(dtypes::int32, {kPlaces * columns})},
+                       {1, Array::of_ints(dtypes::int32, {kPlaces * columns}, numbers)}},
+                      {}};
+    evaluate(linear, bindings);
+    EXPECT_EQ(bindings.buffers.at(0), Array::of_ints(dtypes::int32, {kPlaces * columns}, expected))
+        << columns;
+    const auto is_loop = [](UOp n) { return n.is(Op::RANGE); };
+    const auto is_read = [](UOp n) {
+      return n.is(Op::LOAD) && n.src(0).dtype().space == AddrSpace::kGlobal;
+    };
+    const bool is_kept = columns <= 2048;
+    EXPECT_EQ(std::ranges::none_of(linear.srcs(), is_loop), is_kept) << columns;
+    EXPECT_EQ(std::ranges::count_if(linear.srcs(), is_read) == 8, is_kept) << columns;
   }
 }
 

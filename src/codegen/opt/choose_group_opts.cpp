@@ -31,6 +31,8 @@ constexpr int64_t kTransposed = 64;   // of a transposition's tile, on each axis
 constexpr int64_t kDepth = 16;        // of a contraction's tile, along the sum
 constexpr int64_t kRegisterRows = 8;  // of the tile of a thread
 constexpr int64_t kLeastOwned = 16;   // writes of an owner
+// Elements of a row that a thread keeps in registers from one loop over the row to the next.
+constexpr int64_t kHeld = 32;
 
 struct Contraction {
   UOp rows, columns, sum;
@@ -336,11 +338,14 @@ class GroupChooser {
       const UOp row = std::ranges::max(outer, {}, [](UOp r) { return places(r); });
       give_threads(row.range_id(), std::min(most / threads, power_above(places(row)) / 2));
     }
-    for (const int64_t id : alike(size)) {
+    const std::vector<int64_t> sums = alike(size);
+    // What several loops without iterations read and compute is one thing.
+    const bool is_held = size <= threads * kHeld && sums.size() + behind.size() > 1;
+    for (const int64_t id : sums) {
       const int64_t here = std::min(lanes, lanes_along(range(id)));
       if (here > 1 && order_along(range(id)) > 0) attempt(OptKind::kVector, id, here);
       give_threads(id, threads);
-      unroll(id);
+      if (!is_held || !attempt(OptKind::kUnroll, id, places(id))) unroll(id);
     }
     std::vector<UOp> after;
     after.reserve(behind.size());
@@ -353,6 +358,7 @@ class GroupChooser {
       const int64_t here = std::min(lanes, lanes_along(r));
       if (is_wide && here > 1 && order_along(r) > 0) attempt(OptKind::kVector, id, here);
       if (is_wide) give_threads(id, threads);
+      if (is_wide && is_held) attempt(OptKind::kUpcast, id, places(id));
       attempt(OptKind::kSerial, id, 1);
     }
   }
