@@ -6,6 +6,7 @@ import os
 import numpy as np
 import pytest
 
+import weft
 from weft import Tensor, dtypes
 
 SIZES = [(128, 128, 128), (256, 192, 320), (200, 136, 72), (1000, 104, 1000), (130, 70, 90), (64, 64, 64)]
@@ -13,9 +14,9 @@ DEVICE = "CPU" if os.environ.get("WEFT_DEVICE") == "REF" else None
 BITS = {"bfloat16": 8, "float16": 11}
 
 
-def numbers(name, *shape):
+def numbers(name, *shape, seed=0):
     """A tensor, and what it holds."""
-    x = Tensor(np.random.default_rng(sum(shape)).random(shape, np.float32) * 2 - 1, device=DEVICE)
+    x = Tensor(np.random.default_rng(sum(shape) + seed).random(shape, np.float32) * 2 - 1, device=DEVICE)
     x = x.cast(getattr(dtypes, name))
     return x.realize(), x.cast(dtypes.float32).numpy().astype(np.float64)
 
@@ -58,3 +59,23 @@ def test_batches():
     a, wide_a = numbers("bfloat16", 3, 2, 128, 128)
     b, wide_b = numbers("bfloat16", 3, 2, 128, 64)
     check(a @ b, wide_a @ wide_b, "bfloat16", 0)
+
+
+def test_replayed_on_other_memory():
+    product = weft.jit(lambda a, b: a @ b)
+    kept = []
+    for seed in range(6):  # the memory of each is another
+        a, wide_a = numbers("bfloat16", 128, 192, seed=seed)
+        b, wide_b = numbers("bfloat16", 192, 128, seed=seed + 100)
+        kept.append((a, b, product(a, b), wide_a @ wide_b))
+    for _, _, got, want in kept:
+        check(got, want, "bfloat16", 0)
+
+
+def test_slices_of_arrays():
+    a, wide_a = numbers("bfloat16", 4, 256, 320)
+    b, wide_b = numbers("bfloat16", 320, 256)
+    check(a[2, 128:, 64:256] @ b[128:, :128], wide_a[2, 128:, 64:256] @ wide_b[128:, :128], "bfloat16", 0)
+    heads = a.reshape(4, 256, 5, 64).permute(0, 2, 1, 3)
+    wide_heads = wide_a.reshape(4, 256, 5, 64).transpose(0, 2, 1, 3)
+    check(heads @ heads.transpose(-1, -2), wide_heads @ wide_heads.transpose(0, 1, 3, 2), "bfloat16", 0)
