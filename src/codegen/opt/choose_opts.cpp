@@ -59,9 +59,10 @@ struct Contraction {
 };
 
 // REDUCE(ADD, a * b) where both factors are read in order along what is summed: dot products of
-// what a has along `rows` with what b has along `columns`.
+// what a has along `rows` with what b has along `columns`. Or only a is, and b is packed.
 struct DotProducts {
   UOp along, rows, columns;
+  UOp packed{};  // the LOAD of b
 };
 
 // At most `most` of the places of a loop, a part of them without a rest if one is near.
@@ -84,7 +85,7 @@ class Chooser {
     merge_loops();
     const std::optional<Contraction> contraction = find_contraction();
     const std::optional<DotProducts> dots = find_dot_products();
-    if (contraction && !(contraction->is_narrow && dots)) {
+    if (contraction && !(contraction->is_narrow && dots && !dots->packed)) {
       tile_contraction(*contraction);
     } else if (dots) {
       tile_dot_products(*dots);
@@ -256,18 +257,32 @@ class Chooser {
       if (!is_sum_of_products(n)) continue;
       const UOp a = only_load(n.src(0).src(0)), b = only_load(n.src(0).src(1));
       if (!a || !b) continue;
-      DotProducts out;
-      for (UOp r : n.srcs().subspan(1)) {
-        const bool is_in_order = step_of(a, r) == 1 && step_of(b, r) == 1;
-        if (is_in_order && r.src(0).is_const() && most_places(r) >= kLeastLanes) out.along = r;
+      for (const bool is_packed : {false, true}) {
+        if (const auto out = as_dot_products(n, a, b, is_packed)) return out;
+        if (const auto out = as_dot_products(n, b, a, is_packed); is_packed && out) return out;
       }
-      if (!out.along) continue;
-      out.rows = nearest_loop(a, b), out.columns = nearest_loop(b, a);
-      if (!out.rows || !out.columns) continue;
-      if (most_places(out.rows) < most_places(out.columns)) std::swap(out.rows, out.columns);
-      return out;
     }
     return {};
+  }
+
+  std::optional<DotProducts> as_dot_products(UOp reduce, UOp a, UOp b, bool is_packed) const {
+    DotProducts out;
+    for (UOp r : reduce.srcs().subspan(1)) {
+      const std::optional<int64_t> step = step_of(b, r);
+      const bool is_in_order = step_of(a, r) == 1 && (is_packed ? step && *step != 0 : step == 1);
+      if (is_in_order && r.src(0).is_const() && most_places(r) >= kLeastLanes) out.along = r;
+    }
+    if (!out.along) return {};
+    out.rows = nearest_loop(a, b), out.columns = nearest_loop(b, a);
+    if (!out.rows || !out.columns) return {};
+    if (is_packed) {
+      out.packed = b;
+      // What is packed is read again for every tile of rows.
+      const bool is_worth_it = out.rows.src(0).is_const() && most_places(out.rows) >= 4 * kTileRows;
+      return is_worth_it ? std::optional(out) : std::nullopt;
+    }
+    if (most_places(out.rows) < most_places(out.columns)) std::swap(out.rows, out.columns);
+    return out;
   }
 
   // Of the loops in which one is read and not the other, that with the smallest step.
@@ -286,14 +301,50 @@ class Chooser {
   // row or a column of them.
   void tile_dot_products(const DotProducts& d) {
     const int64_t along = d.along.range_id(), places = most_places(d.along);
-    const int64_t lanes = lanes_for(d.along);
+    const int64_t lanes = lanes_for(d.along), high = most_places(d.rows);
+    int64_t inner_rows = d.rows.range_id();
+    const int64_t argument = d.packed ? place_of(d.packed.src(0)).base.number() : 0;
+    if (const int64_t next = free_range_id(sink_);
+        d.packed && attempt(OptKind::kTile, inner_rows, high)) {
+      inner_rows = next;  // all of it, inside of the loops that what is packed has
+    }
     if (places % lanes != 0) attempt(OptKind::kPad, along, lanes);
     if (!attempt(OptKind::kVector, along, lanes)) return;
     const int64_t sums = int64_t(target_.vector_registers) * 3 / 4;
     const int64_t columns = fitting(kDotColumns, most_places(d.columns));
-    const int64_t rows = fitting(std::max<int64_t>(1, sums / columns), most_places(d.rows));
+    const int64_t rows = fitting(std::max<int64_t>(1, sums / columns), high);
     attempt(OptKind::kUpcast, d.columns.range_id(), columns);
-    if (rows > 1) attempt(OptKind::kUpcast, d.rows.range_id(), rows);
+    if (rows > 1) attempt(OptKind::kUpcast, inner_rows, rows);
+    if (!d.packed) return;
+    thread({});
+    pack(argument, inner_rows);
+  }
+
+  // In the outermost loop in which a core's cache holds what is read of it.
+  void pack(int64_t argument, int64_t inner) {
+    std::vector<UOp> loops;
+    for (UOp n : sink_.srcs()) {
+      if (n.is(Op::END)) loops.assign(n.srcs().begin() + 1, n.srcs().end());
+    }
+    for (UOp r : loops) {
+      if (r.range_id() == inner) return;
+      if (packed_bytes(argument, loops, r) > double(target_.cache_bytes)) continue;
+      if (attempt(OptKind::kStage, argument, r.range_id())) return;
+    }
+  }
+  // What the loops inside of one of them read.
+  double packed_bytes(int64_t argument, const std::vector<UOp>& loops, UOp outer) const {
+    double bytes = 0;
+    for (UOp n : accesses_) {
+      if (!n.is(Op::LOAD) || place_of(n.src(0)).base.number() != argument) continue;
+      bytes = double(n.dtype().item_bytes());
+      for (UOp r : ranges_of(n)) {
+        const auto at = std::ranges::find(loops, r);
+        if (at == loops.end() || at > std::ranges::find(loops, outer))
+          bytes *= double(most_places(r));
+      }
+    }
+    return bytes;
   }
 
   bool writes_in_order(UOp r) const {
