@@ -324,7 +324,7 @@ def run_lint(build: pathlib.Path) -> Count:
     if any(importlib.util.find_spec(m) is None for m in ("clang_format", "clang_tidy", "mypy")):
         say("  the pinned clang-format, clang-tidy and mypy are not installed")
         return Count(skipped=1)
-    ok = call([sys.executable, ROOT / "tools/lint.py", "--build", build], limit=2 * TIME_LIMIT)
+    ok = call([sys.executable, ROOT / "tools/lint.py", "--build", build], limit=4 * TIME_LIMIT)
     return one(ok, "lint")
 
 

@@ -225,9 +225,8 @@ class Chooser {
     int most = 0;
     for (UOp r : parallel_) {
       const bool in_a = depends(a, r), in_b = depends(b, r);
-      if (in_b && !in_a && most_places(r) >= std::min(lanes, kLeastLanes)) {
-        const int score = 1 + (step_of(read, r) == 1 ? 1 : 0) + (writes_in_order(r) ? 2 : 0) +
-                          (most_places(r) >= lanes ? 4 : 0);
+      if (in_b && !in_a && most_places(r) >= std::min(lanes, kLeastLanes) && writes_in_order(r)) {
+        const int score = 1 + (step_of(read, r) == 1 ? 1 : 0) + (most_places(r) >= lanes ? 2 : 0);
         if (score > most) out.columns = r, most = score;
       }
       if (in_a && !in_b && (!out.rows || most_places(r) > most_places(out.rows))) out.rows = r;
@@ -246,7 +245,7 @@ class Chooser {
     for (UOp r : reduce.srcs().subspan(1)) out.panel_bytes *= double(most_places(r));
     // A panel that is read across is worth packing only for many rows.
     const bool is_packed = step_of(read, out.columns) == 1 || is_worth_packing(out);
-    return is_packed && writes_in_order(out.columns) ? std::optional(out) : std::nullopt;
+    return is_packed ? std::optional(out) : std::nullopt;
   }
 
   // ---- dot products
@@ -322,10 +321,7 @@ class Chooser {
 
   // In the outermost loop in which a core's cache holds what is read of it.
   void pack(int64_t argument, int64_t inner) {
-    std::vector<UOp> loops;
-    for (UOp n : sink_.srcs()) {
-      if (n.is(Op::END)) loops.assign(n.srcs().begin() + 1, n.srcs().end());
-    }
+    const std::vector<UOp> loops = loops_of_end();
     for (UOp r : loops) {
       if (r.range_id() == inner) return;
       if (packed_bytes(argument, loops, r) > double(target_.cache_bytes)) continue;
@@ -360,7 +356,68 @@ class Chooser {
            c.panel_bytes <= double(kPanelCaches * target_.cache_bytes);
   }
 
+  // Where columns fill less than half a vector, rows are its lanes: they are packed, and written
+  // one by one.
+  bool turn_contraction(const Contraction& c) {
+    const int64_t lanes = lanes_in(c.rows), rows = c.rows.range_id();
+    const int64_t high = most_places(c.rows), wide = most_places(c.columns);
+    std::vector<int64_t> around;  // loops outside of the rows that what is packed knows nothing of
+    int64_t uses = 1;             // of what is packed
+    bool is_outside = true;
+    for (UOp r : loops_of_end()) {
+      if (r == c.rows) {
+        is_outside = false;
+      } else if (!reads_along(c.rows_argument, r)) {
+        uses *= most_places(r);
+        if (is_outside) around.push_back(r.range_id());
+      }
+    }
+    const bool is_worth_it = c.is_narrow && 2 * wide <= lanes && high >= 2 * lanes &&
+                             uses >= 4 * kTileRows && c.rows.src(0).is_const() &&
+                             c.panel_bytes <= double(kPanelCaches * target_.cache_bytes);
+    if (!is_worth_it) return false;
+    const UOp before = sink_;
+    const size_t done = opts_.size();
+    int64_t vectors = target_.vector_registers >= 32 ? kTileVectors : kTileVectors / 2;
+    const int64_t pieces = std::max<int64_t>(2, int64_t(target_.cores));
+    while (vectors > 1 && high < pieces * vectors * lanes) vectors /= 2;
+    for (const int64_t id : around) attempt(OptKind::kTile, id, most_places(range(id)));
+    if (high % (vectors * lanes) != 0) attempt(OptKind::kPad, rows, vectors * lanes);
+    attempt(OptKind::kVector, rows, lanes);
+    if (vectors > 1) attempt(OptKind::kUpcast, rows, vectors);
+    // As many sums as there are registers, less those of a step's factors.
+    const int64_t copies = (int64_t(target_.vector_registers) - kTileVectors) / vectors;
+    const int64_t along = fitting(copies, wide);
+    attempt(OptKind::kUpcast, c.columns.range_id(), along);
+    if (c.more_columns && c.more_columns.src(0).is_const() && copies / along > 1) {
+      attempt(OptKind::kUpcast, c.more_columns.range_id(),
+              fitting(copies / along, most_places(c.more_columns)));
+    }
+    thread({});
+    if (attempt(OptKind::kStage, c.rows_argument, rows)) return true;
+    sink_ = before;
+    opts_.resize(done);
+    look();
+    return false;
+  }
+
+  // Of the last one.
+  std::vector<UOp> loops_of_end() const {
+    std::vector<UOp> out;
+    for (UOp n : sink_.srcs()) {
+      if (n.is(Op::END)) out.assign(n.srcs().begin() + 1, n.srcs().end());
+    }
+    return out;
+  }
+  bool reads_along(int64_t argument, UOp range) const {
+    return std::ranges::any_of(accesses_, [&](UOp n) {
+      return n.is(Op::LOAD) && place_of(n.src(0)).base.number() == argument &&
+             is_in_scope(range, n);
+    });
+  }
+
   void tile_contraction(const Contraction& c) {
+    if (turn_contraction(c)) return;
     const int64_t lanes = c.is_narrow ? lanes_for(c.columns) : lanes_in(c.columns);
     const int64_t columns = c.columns.range_id(), rows = c.rows.range_id();
     const int64_t wide = most_places(c.columns), high = most_places(c.rows);
@@ -502,11 +559,7 @@ class Chooser {
   void thread(UOp along) {
     if (target_.cores < 2 || work() < double(kThreadWork)) return;
     const int64_t cores = int64_t(target_.cores);
-    std::vector<UOp> loops;
-    for (UOp n : sink_.srcs()) {
-      if (n.is(Op::END)) loops.assign(n.srcs().begin() + 1, n.srcs().end());
-    }
-    for (UOp r : loops) {
+    for (UOp r : loops_of_end()) {
       if (most_places(r) < cores || r.axis() != AxisType::kGlobal) continue;
       if (r != along) {
         if (attempt(OptKind::kThread, r.range_id(), 0)) return;
