@@ -52,7 +52,6 @@ size_t computed_bytes(DType type) {
 struct Contraction {
   UOp rows, columns;
   int64_t rows_argument, panel;  // that a reads, and b
-  bool rows_conflict = false;    // rows lie so that they share lines of the cache
   double panel_bytes = 0;        // of a panel of a tile's width
   bool is_narrow = false;        // less than a vector of columns
   UOp more_columns{};            // another loop that b knows alone, the nearest
@@ -239,8 +238,6 @@ class Chooser {
       const auto step = [&](UOp of) { return std::abs(step_of(read, of).value_or(kFar)); };
       if (!out.more_columns || step(r) < step(out.more_columns)) out.more_columns = r;
     }
-    const int64_t apart = step_of(other, out.rows).value_or(0) * other.dtype().item_bytes();
-    out.rows_conflict = apart % kConflictBytes == 0;
     out.panel_bytes = double(kTileVectors * lanes * read.dtype().item_bytes());
     for (UOp r : reduce.srcs().subspan(1)) out.panel_bytes *= double(most_places(r));
     // A panel that is read across is worth packing only for many rows.
@@ -444,15 +441,6 @@ class Chooser {
     // The columns may be all done in one go: then the loop around them is the one that fills.
     const UOp panel_loop = range(columns) ? range(columns) : loop_around(inner_rows);
     if (panel_loop) attempt(OptKind::kStage, c.panel, panel_loop.range_id());
-    const int64_t fill = free_range_id(sink_);
-    if (!c.rows_conflict || !attempt(OptKind::kStage, c.rows_argument, inner_rows)) return;
-    for (int64_t id = fill; id < fill + 4; id++) {  // the copy, along its rows
-      const UOp r = range(id);
-      if (r && r.axis() == AxisType::kGlobal && order_along(r) > 0 &&
-          attempt(OptKind::kVector, id, lanes)) {
-        break;
-      }
-    }
   }
 
   // The loop outside of another one in what closes both.

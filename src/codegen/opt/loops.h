@@ -9,9 +9,6 @@
 
 namespace weft {
 
-// Rows that are a multiple of this apart share the same lines of a cache.
-inline constexpr int64_t kConflictBytes = 1024;
-
 // The RANGE with this id; none when there is none.
 UOp range_by_id(UOp sink, int64_t id);
 int64_t free_range_id(UOp sink);

@@ -56,9 +56,10 @@ std::vector<UOp> inside(UOp load, std::span<const UOp> around) {
 }
 
 constexpr int64_t kLineBytes = 64;
+// Rows that are a multiple of this apart share the same lines of a cache.
+constexpr int64_t kConflictBytes = 1024;
 
-// Rows that would share the same lines of a cache are made longer.
-
+// Such rows are made longer.
 std::vector<int64_t> strides_of(std::span<const UOp> ranges, int64_t item_bytes) {
   std::vector<int64_t> strides(ranges.size());
   int64_t stride = 1;
