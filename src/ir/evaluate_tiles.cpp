@@ -92,8 +92,8 @@ void Thread::fetch_box(const Step& step) {
   if (size(step, kBoxThread) != 0 || gate.bits == 0) return;
   const Box box = Box::of(n);
   Fetch fetch{n, source(step, kBoxTo).place, {}};
-  std::vector<int64_t> first;
-  for (size_t i = 0; i < box.axes.size(); i++) first.push_back(size(step, kBoxAt + i));
+  std::vector<int64_t> first(box.axes.size());
+  for (size_t i = 0; i < first.size(); i++) first[i] = size(step, kBoxAt + i);
   for (int64_t row = 0; row < box.rows; row++) {
     for (int64_t column = 0; column < kBoxWidth; column++) {
       std::vector<int64_t> at = first;

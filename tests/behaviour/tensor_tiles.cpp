@@ -185,19 +185,21 @@ TEST(TensorTiles, SeveralTilesOfOneGroup) {
   }
 }
 
+constexpr int64_t kSliced = 28160, kOther = 12288, kResults = 8192;  // elements
+
 // data0[r, n] = sum over j and k of data1[..] * data2[..], from the 512th element of data1 on,
 // which is read up to a row.
 UOp sliced_kernel(Arena& arena, UOp (*gate)(UOp row)) {
   const UOp r = range(arena, 128, 0), n = range(arena, 64, 1),
             j = range(arena, 3, 2, AxisType::kReduce), k = range(arena, 64, 3, AxisType::kReduce);
-  const UOp at = index(define_global(arena, dtypes::bfloat16, 512 + 3 * 128 * 72, 1),
-                       j * (128 * 72) + r * 72 + k + 512);
+  const UOp at =
+      index(define_global(arena, dtypes::bfloat16, kSliced, 1), (j * 128 + r) * 72 + k + 512);
   const UOp a = load(at, gate(r), constant(arena, dtypes::bfloat16, 0.0));
   const UOp b =
-      load(index(define_global(arena, dtypes::bfloat16, 64 * 192, 2), n * 192 + j * 64 + k));
+      load(index(define_global(arena, dtypes::bfloat16, kOther, 2), n * 192 + j * 64 + k));
   const UOp sum =
       reduce(Op::ADD, cast(a, dtypes::float32) * cast(b, dtypes::float32), std::vector{j, k});
-  const UOp out = index(define_global(arena, dtypes::float32, 128 * 64, 0), r * 64 + n);
+  const UOp out = index(define_global(arena, dtypes::float32, kResults, 0), r * 64 + n);
   return sink(end(out.assign(sum), std::vector{r, n}));
 }
 
@@ -219,9 +221,9 @@ TEST(TensorTiles, BoxesOfWhatIsAnArray) {
       Arena arena;
       const UOp linear = lower(sliced_kernel(arena, gate), tensor_target(), parse_opts(opts));
       Bindings b;
-      b.buffers[0] = Array::zeros(dtypes::float32, {128 * 64});
-      b.buffers[1] = numbers(dtypes::bfloat16, 512 + 3 * 128 * 72, 1);
-      b.buffers[2] = numbers(dtypes::bfloat16, 64 * 192, 2);
+      b.buffers[0] = Array::zeros(dtypes::float32, {kResults});
+      b.buffers[1] = numbers(dtypes::bfloat16, kSliced, 1);
+      b.buffers[2] = numbers(dtypes::bfloat16, kOther, 2);
       evaluate(linear, b);
       results.push_back(b.buffers[0].doubles());
       if (opts[0] != 'B') continue;
@@ -259,7 +261,7 @@ TEST(TensorTiles, SaysWhyNot) {
     return cast(load(index(memory, far * 1024 + at)), dtypes::float32);
   };
   const UOp sum = reduce(Op::ADD, factor(1, r * 128 + k) * factor(2, n * 128 + k), std::vector{k});
-  const UOp out = index(define_global(arena, dtypes::float32, 128 * 64, 0), r * 64 + n);
+  const UOp out = index(define_global(arena, dtypes::float32, kResults, 0), r * 64 + n);
   const UOp ast = apply_opts(sink(end(out.assign(sum), std::vector{r, n})), {});
   EXPECT_EQ(why_not(ast, {OptKind::kTensor, 2, 64}), "");
   EXPECT_EQ(why_not(ast, {OptKind::kBulk, 2, 64}), "no factor is an array of up to five axes");

@@ -1,6 +1,7 @@
 // What is chosen for convolutions: factors that lie at steps are packed, rows are the lanes where
 // columns are too few.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -79,7 +80,7 @@ bool has(const OptList& opts, OptKind kind, int64_t axis) {
 
 TEST(ChooseContractions, PacksWhatLiesAtSteps) {
   const int64_t outputs = 32;
-  const size_t of_a_channel = 4 * 9 * 7 * 8;  // windows, each row of it a vector
+  const size_t of_a_channel = 2016;  // 9 windows of 7 rows, each of them a vector of 32 bytes
   for (const size_t cache : {of_a_channel, of_a_channel - 1, size_t(16)}) {
     Arena arena;
     const UOp ast = by_the_weight(arena, outputs, 2);

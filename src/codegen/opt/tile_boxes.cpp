@@ -2,6 +2,7 @@
 #include "codegen/opt/tile_boxes.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
