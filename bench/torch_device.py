@@ -17,6 +17,7 @@ import time
 STEPS = 7
 WARM = 4  # steps before the first that is measured: kernels are found in them
 LIMIT = 1800
+MANY = 100  # parameters of a step of an optimiser that is recorded
 TITLES = {"gpt2": "GPT-2-small", "resnet18": "ResNet-18", "transformer": "2-layer transformer"}
 
 
@@ -98,28 +99,87 @@ def measure_kernels(model):
     return {"device": counts[-1], "own": own_kernels(model)}
 
 
+def recorded_operators(torch, device):
+    """Calls to be measured, by name: what PyTorch binds, without wrappers in Python around it."""
+    aten, nn = torch.ops.aten, torch._C._nn
+
+    def ones(*shape):
+        return torch.ones(*shape, device=device)
+
+    x, matrix, image, weight = ones(100), ones(10, 10), ones(1, 4, 5, 5), ones(4, 4, 3, 3)
+    vector, scale, mean, running = ones(4), ones(10), ones(10, 1), (ones(4), ones(4))
+    columns, classes = ones(1, 16, 16), torch.zeros(10, dtype=torch.int64, device=device)
+    three, pair = [True] * 3, ([1, 1], [1, 1], [1, 1])
+    of_groups, steps = ones(1, 2), [ones(()) for _ in range(MANY)]
+    state = [[ones(100) for _ in range(MANY)] for _ in range(4)]
+
+    def adamw():
+        aten._fused_adamw_.default(*state, [], steps, lr=1e-3, beta1=0.9, beta2=0.999, weight_decay=0.01, eps=1e-8,
+                                   amsgrad=False, maximize=False)
+
+    return {
+        "x + x": lambda: x + x,
+        "x * 2.0": lambda: x * 2.0,
+        "x.add_(x)": lambda: x.add_(x),
+        "x.exp()": x.exp,
+        "x.sum()": x.sum,
+        "x.view(10, 10)": lambda: x.view(10, 10),
+        "gelu": lambda: nn.gelu(x),
+        "softmax": lambda: torch.softmax(x, 0),
+        "logsumexp": lambda: torch.logsumexp(x, 0),
+        "cumsum": lambda: x.cumsum(0),
+        "normal_": x.normal_,
+        "rand_like": lambda: torch.rand_like(x),
+        "randn_like": lambda: torch.randn_like(x),
+        "argmax": x.argmax,
+        "max of an axis": lambda: matrix.max(1),
+        "sort": x.sort,
+        "topk": lambda: x.topk(5),
+        "kthvalue": lambda: x.kthvalue(5),
+        "median of an axis": lambda: matrix.median(1),
+        "median": x.median,
+        "mode": lambda: matrix.mode(1),
+        "cummax": lambda: x.cummax(0),
+        "cdist": lambda: torch.cdist(matrix, matrix),
+        "cross_entropy": lambda: nn.cross_entropy_loss(matrix, classes),
+        "conv2d": lambda: torch.conv2d(image, weight, vector, padding=1),
+        "its gradients": lambda: aten.convolution_backward.default(image, image, weight, [4], *pair, False, [0, 0], 1, three),
+        "max_pool2d": lambda: aten.max_pool2d_with_indices.default(image, [2, 2]),
+        "adaptive_max_pool2d": lambda: nn.adaptive_max_pool2d(image, [2, 2]),
+        "adaptive_avg_pool2d": lambda: nn.adaptive_avg_pool2d(image, [2, 2]),
+        "unfold": lambda: nn.im2col(image, [2, 2], [1, 1], [0, 0], [1, 1]),
+        "fold": lambda: nn.col2im(columns, [5, 5], [2, 2], [1, 1], [0, 0], [1, 1]),
+        "batch_norm, evaluated": lambda: torch.batch_norm(image, vector, vector, *running, False, 0.1, 1e-5, False),
+        "batch_norm, training": lambda: torch.batch_norm(image, vector, vector, *running, True, 0.1, 1e-5, False),
+        "gradients of batch_norm": lambda: aten.native_batch_norm_backward.default(
+            image, image, vector, *running, vector, vector, True, 1e-5, three),
+        "layer_norm": lambda: torch.layer_norm(matrix, [10], scale, scale),
+        "gradients of layer_norm": lambda: aten.native_layer_norm_backward.default(
+            matrix, matrix, [10], mean, mean, scale, scale, three),
+        "group_norm": lambda: torch.group_norm(image, 2, vector, vector),
+        "gradients of group_norm": lambda: aten.native_group_norm_backward.default(
+            image, image, of_groups, of_groups, vector, 1, 4, 25, 2, three),
+        "rms_norm": lambda: torch.rms_norm(matrix, [10], scale),
+        "fused AdamW, a parameter": adamw,  # of MANY
+    }
+
+
 def measure_recording(_):
     import torch
     import weft.torch  # noqa: F401
-    f = torch.nn.functional
-    operators = {"x + x": lambda x: x + x, "x * 2.0": lambda x: x * 2.0, "x.add_(x)": lambda x: x.add_(x),
-                 "x.exp()": lambda x: x.exp(), "x.sum()": lambda x: x.sum(), "x.view(10, 10)": lambda x: x.view(10, 10),
-                 "gelu(x)": f.gelu, "softmax(x, 0)": lambda x: torch.softmax(x, 0), "x.cumsum(0)": lambda x: x.cumsum(0),
-                 "x.argmax()": lambda x: x.argmax(), "x.sort()": lambda x: x.sort(), "x.topk(5)": lambda x: x.topk(5),
-                 "x.normal_()": lambda x: x.normal_(), "rand_like(x)": torch.rand_like, "randn_like(x)": torch.randn_like,
-                 "layer_norm(x)": lambda x: f.layer_norm(x, (100,))}
     result = {}
-    for name, operator in operators.items():
-        result[name] = {}
-        for device in ("weft", "cpu"):
+    for device in ("weft", "cpu"):
+        for name in recorded_operators(torch, device):
             best = float("inf")
             for _ in range(20):
-                x = torch.ones(100, device=device)
+                operator = recorded_operators(torch, device)[name]
+                calls = 2000 // MANY if "a parameter" in name else 2000
+                operator()
                 start = time.thread_time()
-                for _ in range(2000):
-                    operator(x)
+                for _ in range(calls):
+                    operator()
                 best = min(best, (time.thread_time() - start) / 2000)
-            result[name][device] = best * 1e6
+            result.setdefault(name, {})[device] = best * 1e6
     return result
 
 

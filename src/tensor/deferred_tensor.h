@@ -30,12 +30,20 @@ Tensor formula_of_tensors(const Formula& formula, DType dtype, Ints shape,
 
 }  // namespace detail
 
+// What a formula of tensors gives, and about how many Values it is made of.
+struct TensorOutcome {
+  DType dtype;
+  Ints shape;
+  int64_t values = 16;
+};
+
 // formula(tensors...), or formula(shape, tensors...), which has this shape, cast to this dtype: one
 // step until it is computed. The formula is copied as bytes; it does not throw and reads no memory.
 template <class Formula, class... Rest>
-Tensor deferred_tensor(DType dtype, Ints shape, const Formula& formula, const Tensor& first,
+Tensor deferred_tensor(const TensorOutcome& outcome, const Formula& formula, const Tensor& first,
                        const Rest&... rest) {
-  constexpr int64_t values = 16;
+  const DType dtype = outcome.dtype;
+  const Ints shape = outcome.shape;
   // As the step would be: a tensor of its own, though the formula ends in a view.
   const auto at_once = [&] {
     return tensor_of(read(detail::formula_of_tensors(formula, dtype, shape, first, rest...)));
@@ -49,10 +57,15 @@ Tensor deferred_tensor(DType dtype, Ints shape, const Formula& formula, const Te
           return read(
               detail::formula_of_tensors(formula, dtype, sizes, tensor_of(std::move(later))...));
         };
-        return tensor_of(
-            deferred({dtype, device_of(first), shape, values}, written_out, std::move(given)...));
+        return tensor_of(deferred({dtype, device_of(first), shape, outcome.values}, written_out,
+                                  std::move(given)...));
       },
       read_all(first, rest...));
+}
+template <class Formula, class... Rest>
+Tensor deferred_tensor(DType dtype, Ints shape, const Formula& formula, const Tensor& first,
+                       const Rest&... rest) {
+  return deferred_tensor(TensorOutcome{dtype, shape}, formula, first, rest...);
 }
 
 }  // namespace weft

@@ -33,5 +33,15 @@ Term deferred(const Term& x, const Term& y) {
   return Term(deferred({like.dtype(), like.device(), like.shape(), kValuesOfFunction}, written_out,
                        x.value(), y.value()));
 }
+// formula(x, rest...), which is copied as bytes: of the dtype and shape of x.
+template <class Formula, class... Rest>
+Term deferred_with(const Formula& formula, const Term& x, const Rest&... rest) {
+  const Value& like = *x.value();
+  const auto written_out = [formula](Ints, const auto&... values) {
+    return formula(Term(values)...).value();
+  };
+  return Term(deferred({like.dtype(), like.device(), like.shape(), kValuesOfFunction}, written_out,
+                       x.value(), rest.value()...));
+}
 
 }  // namespace weft

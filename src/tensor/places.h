@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "weft/tensor.h"
 
@@ -9,5 +10,8 @@ namespace weft {
 
 // 0, 1, ... along the axis, with size 1 on the others; int32, or int64 where that is needed.
 Tensor places_along(const Tensor& x, size_t axis);
+
+// About how many Values the order of a row of so many elements is made of (sort.cpp).
+int64_t values_of_order(int64_t count);
 
 }  // namespace weft

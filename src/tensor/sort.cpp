@@ -183,13 +183,6 @@ Tensor written_out_places(const Tensor& rows, bool descending) {
   return places_by_network(key);
 }
 
-// How many Values that is made of, about.
-int64_t values_of_places(int64_t count) {
-  if (count <= kMostCounted) return 40;
-  const auto blocks = int64_t(std::bit_width(uint64_t(count) - 1));
-  return 40 + blocks * (blocks + 1) / 2 * 12;
-}
-
 // The places of a row's elements in order, along an axis. What they are computed by is one step
 // until then.
 Tensor places_in_order(const Tensor& row, int64_t axis, bool descending) {
@@ -200,7 +193,7 @@ Tensor places_in_order(const Tensor& row, int64_t axis, bool descending) {
     return read(written_out_places(tensor_of(std::move(rows)), descending).cast(dtypes::int32));
   };
   const Ref<Value> places =
-      deferred({dtypes::int32, device_of(row), last.shape(), values_of_places(count)}, written_out,
+      deferred({dtypes::int32, device_of(row), last.shape(), values_of_order(count)}, written_out,
                read(last));
   // They are in range anyway: this says so to those who index with them (index_bounds.h).
   const auto limit = [&](Op op, const Ref<Value>& x, int64_t to) {
@@ -233,6 +226,12 @@ std::pair<Tensor, Tensor> sorted(std::string_view what, const Tensor& x, int64_t
 }
 
 }  // namespace
+
+int64_t values_of_order(int64_t count) {
+  if (count <= kMostCounted) return 40;
+  const auto blocks = int64_t(std::bit_width(uint64_t(count) - 1));
+  return 40 + blocks * (blocks + 1) / 2 * 12;
+}
 
 Tensor Tensor::argsort(int64_t dim, bool descending) const {
   const Tensor row = row_of(*this);

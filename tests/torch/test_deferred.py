@@ -118,12 +118,26 @@ WRONG = {
     "gradient of a loss": lambda: nll_loss2d_backward((2, 4, 5)),
     "targets": lambda: functional.nll_loss(ones(2, 3), torch.zeros(3, dtype=torch.int64, device="weft")),
     "k": lambda: ones(2, 3).topk(4),
+    "rank": lambda: ones(2, 3).kthvalue(4),
+    "axis of a rank": lambda: ones(2, 3).kthvalue(1, dim=2),
+    "axis of a median": lambda: ones(2, 3).median(dim=2),
+    "median of nothing": lambda: ones(2, 0).median(dim=1),
+    "mode of nothing": lambda: ones(2, 0).mode(dim=1),
+    "axis of the best so far": lambda: ones(2, 3).cummax(dim=2),
+    "rows of other sizes": lambda: torch.cdist(ones(2, 3), ones(2, 4)),
+    "rows of other sizes, called itself": lambda: torch.ops.aten._cdist_forward(ones(2, 3), ones(2, 1), 2.0, None),
+    "axis of exponentials": lambda: torch.logsumexp(ones(2, 3), 2),
+    "windows larger than the input": lambda: functional.unfold(ones(1, 2, 3, 3), 4),
+    "columns of another number": lambda: functional.fold(ones(1, 8, 5), (3, 3), 2),
+    "columns of another size": lambda: functional.fold(ones(1, 7, 4), (3, 3), 2),
+    "parts of nothing": lambda: functional.adaptive_max_pool2d(ones(1, 2, 0, 3), 2),
+    "parts of too few axes": lambda: functional.adaptive_max_pool2d(ones(3, 3), 2),
 }
 
 
 @pytest.mark.parametrize("what", WRONG)
 def test_what_is_wrong_is_said_at_the_call(what):
-    with pytest.raises((RuntimeError, ValueError)):
+    with pytest.raises((RuntimeError, ValueError, IndexError)):
         WRONG[what]()
 
 
@@ -139,6 +153,18 @@ FUNCTIONS = {
     "sort": lambda x: x.sort(dim=-1, descending=True),
     "topk": lambda x: x.topk(2),
     "argmax": lambda x: x.argmax(-1),
+    "rank": lambda x: x.kthvalue(2, dim=0),
+    "median": lambda x: x.median(dim=1, keepdim=True),
+    "median of all": torch.median,
+    "median of numbers": lambda x: torch.where(x.detach() > 1.5, torch.nan, x).nanmedian(dim=1),
+    "mode": lambda x: x.round().mode(dim=1),
+    "largest so far": lambda x: x.cummax(1),
+    "least so far": lambda x: x.cummin(0),
+    "distances": lambda x: torch.cdist(x, parameter(x.device, 3, 6), p=1.5),
+    "exponentials": lambda x: torch.logsumexp(x, (0, 1), keepdim=True),
+    "columns": lambda x: functional.unfold(x.reshape(1, 2, 3, 4), 2, padding=1),
+    "sums of columns": lambda x: functional.fold(x.reshape(1, 4, 6), (3, 4), 2),
+    "largest of parts": lambda x: functional.adaptive_max_pool2d(x.reshape(2, 3, 4), (2, 3), return_indices=True),
     "power": lambda x: x.abs() ** 1.5,
     "layer norm": lambda x: functional.layer_norm(x, (6,), parameter(x.device, 6), parameter(x.device, 6)),
     "group norm": lambda x: functional.group_norm(x.reshape(1, 4, 6), 2),

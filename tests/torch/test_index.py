@@ -132,3 +132,25 @@ def test_an_imaginary_value_does_not_fill_integers(d):
 @raises_on_both(RuntimeError)
 def test_nothing_is_gathered_from_nothing(d):
     torch.zeros(0, 2, device=d).gather(0, torch.zeros(1, 1, dtype=torch.int64, device=d))
+
+
+@pytest.mark.parametrize("value", [1.0, torch.tensor(1.0)])
+def test_nothing_is_filled_along_an_axis_of_size_0(value):
+    @raises_on_both(IndexError)
+    def program(d):
+        torch.zeros(4, 2, device=d)[:0].index_fill_(0, torch.tensor([3], device=d), value)
+
+    program()
+    with pytest.raises(IndexError, match="index 3 is out of bounds for dimension 0 with size 0"):
+        torch.zeros(0, 2, device="weft").index_fill_(0, torch.tensor([3], device="weft"), value)
+
+
+@raises_on_both(IndexError)
+def test_an_index_that_fills_nothing_is_of_int64(d):
+    torch.zeros(0, 2, device=d).index_fill_(0, torch.tensor([], dtype=torch.int32, device=d), 1.0)
+
+
+@same_on_both
+def test_nothing_is_filled_where_another_axis_has_size_0(d):
+    i = torch.tensor([0], device=d)
+    return torch.zeros(0, 2, device=d).index_fill_(1, i, 1.0), torch.zeros(2, 0, device=d).index_fill_(0, i[:0], 1.0)

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include <ATen/native/Resize.h>
@@ -24,6 +23,8 @@
 #include "structured.h"
 #include "tensor/deferred_tensor.h"
 #include "tensor/positions.h"
+#include "values_and_places.h"
+#include "weft/dtype.h"
 #include "weft/small_vector.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -32,7 +33,6 @@ namespace weft::pytorch {
 namespace {
 
 using at::IntArrayRef;
-using Two = std::array<weft::Tensor, 2>;
 
 int64_t begin_of(int64_t o, int64_t from, int64_t to) { return o * from / to; }
 int64_t end_of(int64_t o, int64_t from, int64_t to) { return ((o + 1) * from + to - 1) / to; }
@@ -145,53 +145,64 @@ at::Tensor& avg3d_backward_out(const at::Tensor& gradient, const at::Tensor& sel
 
 // ---- the largest
 
-// The places that each window of an axis sees: shorter windows see their last element again.
-weft::Tensor seen_along(int64_t from, int64_t to) {
+// The windows of an axis as an axis behind all others.
+weft::Tensor windows_along(const weft::Tensor& x, int64_t axis, int64_t to) {
+  const int64_t from = x.shape()[size_t(axis)];
+  if (from % to == 0) return x.unflatten(axis, {to, from / to}).movedim({axis + 1}, {-1});
   int64_t longest = 0;
   for (int64_t o = 0; o < to; o++) {
     longest = std::max(longest, end_of(o, from, to) - begin_of(o, from, to));
   }
-  std::vector<int32_t> places;
-  for (int64_t o = 0; o < to; o++) {
-    for (int64_t t = 0; t < longest; t++) {
-      places.push_back(int32_t(std::min(begin_of(o, from, to) + t, end_of(o, from, to) - 1)));
-    }
-  }
-  return weft::Tensor::from(std::span<const int32_t>(places), {to, longest}, weft_device().name());
+  const weft::Tensor o = positions(weft_device(), to).cast(dtypes::int64).unsqueeze(1);
+  const weft::Tensor first = o.mul(from).div(to, Rounding::kDown);
+  const weft::Tensor past = o.add(int64_t(1)).mul(from).add(to - 1).div(to, Rounding::kDown);
+  // Shorter windows see their last element again.
+  const weft::Tensor seen =
+      first.add(positions(weft_device(), longest)).minimum(past.sub(int64_t(1))).minimum(from - 1);
+  return x.index_select(axis, seen.flatten())
+      .unflatten(axis, {to, longest})
+      .movedim({axis + 1}, {-1});
 }
 
-// Windows as axes behind all others.
-weft::Tensor windows(const weft::Tensor& x, const std::vector<weft::Tensor>& seen) {
-  const size_t first = size_t(x.ndim()) - seen.size();
-  weft::Tensor y = x;
-  for (size_t i = 0; i < seen.size(); i++) {
-    const auto axis = int64_t(first + i);
-    y = y.index_select(axis, seen[i].flatten()).unflatten(axis, seen[i].shape());
-    y = y.movedim({axis + 1}, {-1});
+// The largest of windows of the last axes, and its place among them.
+template <size_t count>
+struct Largest {
+  std::array<int64_t, count> size;
+
+  explicit Largest(IntArrayRef sizes) { std::copy_n(sizes.begin(), count, size.begin()); }
+  weft::Tensor windows(const weft::Tensor& x) const {
+    weft::Tensor y = x;
+    for (size_t i = 0; i < count; i++) {
+      y = windows_along(y, x.ndim() - int64_t(count - i), size[i]);
+    }
+    return y;
   }
-  return y;
-}
+  static std::vector<int64_t> last_axes() { return axes_from(-int64_t(count), 0); }
+  weft::Tensor value(const weft::Tensor& x) const { return windows(x).max(last_axes()); }
+  weft::Tensor place(const weft::Tensor& x) const {
+    Sizes plane(x.shape().last(count));
+    int64_t places = 1;
+    for (const int64_t n : plane) places *= n;
+    const weft::Tensor w = windows(x);
+    weft::Tensor is_largest = w.eq(w.max(last_axes(), true));
+    if (x.dtype().is_float()) is_largest = is_largest.bitwise_or(w.isnan());
+    const weft::Tensor at = windows(positions(weft_device(), places).reshape(plane));
+    return weft::Tensor::where(is_largest, at, places).min(last_axes());
+  }
+};
 
 template <size_t count>
-Two max(const Shaped&, const at::Tensor& self, IntArrayRef size) {
+Two max(const Shaped& s, const at::Tensor& self, IntArrayRef size) {
   const weft::Tensor x = operand(self);
-  const size_t first = size_t(x.ndim()) - count;
-  std::vector<weft::Tensor> seen;
-  Sizes plane;
-  int64_t places = 1;
-  for (size_t i = 0; i < count; i++) {
-    const int64_t from = x.shape()[first + i];
-    seen.push_back(seen_along(from, size[i]));
-    plane.push_back(from);
-    places *= from;
-  }
-  std::vector<int64_t> over;
-  for (size_t i = count; i > 0; i--) over.push_back(-int64_t(i));
-  const weft::Tensor w = windows(x, seen), largest = w.max(over, true);
-  weft::Tensor is_largest = w.eq(largest);
-  if (x.dtype().is_float()) is_largest = is_largest.bitwise_or(w.isnan());
-  const weft::Tensor at = windows(positions(weft_device(), places).reshape(plane), seen);
-  return {w.max(over), weft::Tensor::where(is_largest, at, places).min(over)};
+  const Ints shape = ints(s.out().sizes());
+  const auto value = [largest = Largest<count>(size)](const weft::Tensor& t) {
+    return largest.value(t);
+  };
+  const auto place = [largest = Largest<count>(size)](const weft::Tensor& t) {
+    return largest.place(t);
+  };
+  return {deferred_tensor(x.dtype(), shape, value, x),
+          deferred_tensor(dtypes::int64, shape, place, x)};
 }
 
 template <size_t count>

@@ -4,45 +4,72 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
+#include <cstdint>
 
 #include <c10/util/Exception.h>
 #include <sys/mman.h>
 
 namespace weft::pytorch {
 namespace {
+
 constexpr size_t kSpan = size_t(1) << 45;
 constexpr size_t kAlignment = 64;
-}  // namespace
 
-// Of four sizes to a power of two, so that what was given back fits again.
-size_t AddressSpace::rounded(size_t bytes) {
-  bytes = std::max(bytes + 1, kAlignment);  // an address past the end is nobody else's
-  const size_t step = std::max(std::bit_floor(bytes) / 4, kAlignment);
-  return (bytes + step - 1) / step * step;
+// Ranges have four sizes to a power of two, so that what was given back fits again.
+struct Kind {
+  uint32_t number;
+  size_t size;
+};
+Kind kind_of(size_t bytes) {
+  bytes = std::max(bytes + 1, kAlignment);
+  constexpr size_t even = 4 * kAlignment;  // up to twice as many, sizes are multiples of kAlignment
+  const size_t power = std::max(std::bit_floor(bytes), even), step = power / 4;
+  const size_t steps = (bytes + step - 1) / step;  // of the power: 4 to 8; of the first, 1 to 8
+  const auto above = uint32_t(std::countr_zero(power) - std::countr_zero(even));
+  return {uint32_t(steps) + 4 * above, steps * step};
 }
 
-void* AddressSpace::take(size_t bytes) {
-  const size_t size = rounded(bytes);
-  const auto at = free_.find(size);
-  if (at != free_.end() && !at->second.empty()) {
-    void* const address = at->second.back();
-    at->second.pop_back();
-    return address;
-  }
+}  // namespace
+
+Memory& AddressSpace::take(size_t bytes) {
+  const Kind kind = kind_of(bytes);
+  if (kind.number >= free_.size()) free_.resize(kind.number + 1);
+  std::vector<Memory*>& free = free_[kind.number];
+  Memory* const memory = free.empty() ? &make(kind.number, kind.size) : free.back();
+  if (!free.empty()) free.pop_back();
+  memory->bytes = bytes;
+  memory->is_taken = true;
+  taken_++;
+  return *memory;
+}
+
+Memory& AddressSpace::make(uint32_t kind, size_t size) {
   if (first_ == nullptr) {
     void* const range =
         mmap(nullptr, kSpan, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     TORCH_CHECK(range != MAP_FAILED, "weft: cannot reserve addresses for the device's tensors");
     first_ = static_cast<std::byte*>(range);
   }
-  TORCH_CHECK(size <= kSpan - used_, "weft: no addresses are left for ", bytes, " bytes");
+  TORCH_CHECK(size <= kSpan - used_, "weft: no addresses are left for ", size, " bytes");
   void* const address = first_ + used_;
+  Memory& memory = all_[reinterpret_cast<uintptr_t>(address)];
+  memory.address = address;
+  memory.kind = kind;
   used_ += size;
-  return address;
+  return memory;
 }
 
-void AddressSpace::give_back(void* address, size_t bytes) {
-  free_[rounded(bytes)].push_back(address);
+void AddressSpace::give_back(Memory& memory) {
+  memory.is_taken = false;
+  taken_--;
+  free_[memory.kind].push_back(&memory);
+}
+
+Memory* AddressSpace::find(uintptr_t address) {
+  auto at = all_.upper_bound(address);
+  if (at == all_.begin()) return nullptr;
+  Memory& memory = (--at)->second;
+  return memory.is_taken && address <= at->first + memory.bytes ? &memory : nullptr;
 }
 
 }  // namespace weft::pytorch

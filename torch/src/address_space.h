@@ -1,4 +1,5 @@
-// Addresses that stand for memory of the device: unique, aligned, and never to be touched.
+// Addresses that stand for memory of the device: unique, aligned, and never to be touched. Ranges
+// of them are taken and given back for as long as the process lives.
 #pragma once
 
 #include <cstddef>
@@ -6,21 +7,46 @@
 #include <map>
 #include <vector>
 
+#include "base/ref.h"
+#include "value/storage.h"
+
 namespace weft::pytorch {
+
+// A range of addresses, and the memory that it stands for: that of a DataPtr, whose context it is.
+struct Memory {
+  void* address = nullptr;
+  size_t bytes = 0;
+  Ref<Storage> storage{};  // null: nothing was written
+  uint32_t kind = 0;       // of the range, by its size
+  bool is_taken = false;
+};
 
 // Not for threads at the same time.
 class AddressSpace {
  public:
-  // A range of at least so many bytes, at least one.
-  void* take(size_t bytes);
-  void give_back(void* address, size_t bytes);
+  // At least one address, and so many that one past the end is nobody else's.
+  Memory& take(size_t bytes);
+  // Nothing is left in it.
+  void give_back(Memory& memory);
+
+  int64_t taken() const { return taken_; }
+  // The one that the address lies in; null where nobody has it.
+  Memory* find(uintptr_t address);
+  template <class Visit>
+  void visit_taken(Visit&& visit) {
+    for (auto& [address, memory] : all_) {
+      if (memory.is_taken) visit(memory);
+    }
+  }
 
  private:
-  static size_t rounded(size_t bytes);
+  Memory& make(uint32_t kind, size_t size);
 
   std::byte* first_ = nullptr;
   size_t used_ = 0;
-  std::map<size_t, std::vector<void*>> free_;  // by size
+  int64_t taken_ = 0;
+  std::map<uintptr_t, Memory> all_;
+  std::vector<std::vector<Memory*>> free_;  // by kind
 };
 
 }  // namespace weft::pytorch

@@ -1,5 +1,4 @@
 // Extremes and where they are, and elements by their rank.
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -13,19 +12,23 @@
 #include <ATen/ops/min_meta.h>
 #include <torch/library.h>
 
+#include "convert.h"
 #include "ir/op.h"
 #include "native.h"
 #include "operators.h"
 #include "reductions.h"
 #include "storage.h"
 #include "structured.h"
+#include "tensor/deferred_tensor.h"
+#include "tensor/places.h"
+#include "tensor/positions.h"
+#include "values_and_places.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::pytorch {
 namespace {
-
-using Two = std::array<weft::Tensor, 2>;
 
 weft::Tensor extreme(Op op, const weft::Tensor& x, const Axes& axes, bool keepdim) {
   const Op of_bools = op == Op::MAX ? Op::OR : Op::AND;
@@ -68,84 +71,74 @@ Two aminmax(const Shaped&, const at::Tensor& self, std::optional<int64_t> dim, b
 
 enum class Nans : uint8_t { kWin, kIgnored };
 
-// Results with the axis of size 1, as the operand's shape and `keepdim` want them.
-Two without_axis(Two results, const weft::Tensor& given, int64_t dim, bool keepdim) {
-  for (weft::Tensor& each : results) {
-    if (given.ndim() == 0) {
-      each = each.reshape(Ints{});
-    } else if (!keepdim) {
-      each = each.squeeze(dim);
-    }
-  }
-  return results;
-}
-
-// The element in the middle, the lower of two.
-Two median_of(const weft::Tensor& given, int64_t dim, bool keepdim, Nans nans) {
-  const weft::Tensor x = given.ndim() == 0 ? given.reshape({1}) : given;
-  const Axes axes = std::vector<int64_t>{dim};
-  const int64_t n = x.shape()[size_t(dim < 0 ? dim + x.ndim() : dim)], middle = (n - 1) / 2;
-  const auto [values, places] = x.sort(dim);
-  weft::Tensor rank = x.isnan().cast(dtypes::int64).sum(axes, true, dtypes::int64);
+// The place of the element in the middle, the lower of two, with size 1 along the axis.
+weft::Tensor place_of_median(const weft::Tensor& x, int64_t axis, Nans nans) {
+  const int64_t n = x.shape()[size_t(axis)], middle = (n - 1) / 2;
+  weft::Tensor rank =
+      x.isnan().cast(dtypes::int64).sum(std::vector<int64_t>{axis}, true, dtypes::int64);
   if (nans == Nans::kWin) {
     rank = weft::Tensor::where(rank.gt(int64_t(0)), rank.neg().add(n), middle);
   } else {
-    rank = rank.neg().add(n - 1).div(int64_t(2), Rounding::kTowardZero).maximum(int64_t(0));
+    rank = rank.neg().add(n - 1).div(int64_t(2), Rounding::kTowardZero);
   }
-  return without_axis({values.gather(dim, rank), places.gather(dim, rank)}, given, dim, keepdim);
+  // It is in range anyway: this says so.
+  return x.argsort(axis).gather(axis, rank.maximum(int64_t(0)).minimum(n - 1));
+}
+Two median_of(const weft::Tensor& x, int64_t axis, Ints shape, Nans nans) {
+  const auto place = [axis, nans](const weft::Tensor& row) {
+    return place_of_median(row, axis, nans);
+  };
+  const int64_t size = x.ndim() == 0 ? 1 : x.shape()[size_t(axis)];
+  return values_and_places(x, axis, shape, Finding{place, values_of_order(size)});
 }
 
-// Values as the operand, and their places.
-struct PlacesMeta : at::impl::MetaBase {
-  void set_reduced(const at::Tensor& self, int64_t dim, bool keepdim, const char* name) {
-    const int64_t axis = at::maybe_wrap_dim(dim, self.dim());
-    at::native::zero_numel_check_dims(self, axis, name);
-    std::vector<int64_t> sizes = self.sizes().vec();
-    if (!sizes.empty() && keepdim) sizes[size_t(axis)] = 1;
-    if (!sizes.empty() && !keepdim) sizes.erase(sizes.begin() + axis);
-    set_output_raw_strided(0, sizes, {}, self.options());
-    set_output_raw_strided(1, sizes, {}, self.options().dtype(at::kLong));
-  }
-};
 struct MedianMeta : PlacesMeta {
   void meta(const at::Tensor& self, int64_t dim, bool keepdim) {
-    set_reduced(self, dim, keepdim, "median()");
+    at::native::zero_numel_check_dims(self, at::maybe_wrap_dim(dim, self.dim()), "median()");
+    set_reduced(self, dim, keepdim);
   }
 };
 struct ModeMeta : PlacesMeta {
   void meta(const at::Tensor& self, int64_t dim, bool keepdim) {
-    set_reduced(self, dim, keepdim, "mode()");
+    at::native::zero_numel_check_dims(self, at::maybe_wrap_dim(dim, self.dim()), "mode()");
+    set_reduced(self, dim, keepdim);
   }
 };
 template <Nans nans>
-Two median_along(const Shaped&, const at::Tensor& self, int64_t dim, bool keepdim) {
-  return median_of(operand(self), at::maybe_wrap_dim(dim, self.dim()), keepdim, nans);
+Two median_along(const Shaped& s, const at::Tensor& self, int64_t dim, bool /*keepdim*/) {
+  return median_of(operand(self), at::maybe_wrap_dim(dim, self.dim()), ints(s.out().sizes()), nans);
 }
 template <Nans nans>
 at::Tensor median_of_all(const at::Tensor& self) {
   if (self.numel() == 0) return give(number(std::nan(""), self.scalar_type()), self.scalar_type());
-  return give(median_of(operand(self).flatten(), 0, false, nans)[0], self.scalar_type());
+  const weft::Tensor x = operand(self);
+  const auto formula = [](const weft::Tensor& t) {
+    const weft::Tensor flat = t.flatten();
+    return flat.gather(0, place_of_median(flat, 0, nans)).reshape(Ints());
+  };
+  const TensorOutcome outcome{x.dtype(), {}, values_of_order(self.numel())};
+  return give(deferred_tensor(outcome, formula, x), self.scalar_type());
 }
 
 // ---- by count: of the most frequent values the least, and its last place
 
-Two mode_of(const weft::Tensor& given, int64_t dim, bool keepdim) {
-  const weft::Tensor whole = given.dtype().is_bool() ? given.cast(dtypes::uint8) : given;
-  const weft::Tensor x = whole.ndim() == 0 ? whole.reshape({1}) : whole;
-  const weft::Tensor rows = x.transpose(dim, -1);
+// With size 1 along the axis.
+weft::Tensor place_of_mode(const weft::Tensor& given, int64_t axis) {
+  const weft::Tensor x = given.dtype().is_bool() ? given.cast(dtypes::uint8) : given;
+  const weft::Tensor rows = x.transpose(axis, -1);
   const Axes last = std::vector<int64_t>{-1};
   const weft::Tensor equal = rows.unsqueeze(-1).eq(rows.unsqueeze(-2));
   const weft::Tensor count = equal.cast(dtypes::int32).sum(last);
   const weft::Tensor is_frequent = count.eq(count.max(last, true));
   const weft::Tensor most = rows.max(last, true);
   const weft::Tensor value = weft::Tensor::where(is_frequent, rows, most).min(last, true);
-  const weft::Tensor place = weft::Tensor::arange(int64_t(0), rows.shape().back(), int64_t(1),
-                                                  dtypes::int64, given.device());
-  const weft::Tensor index = weft::Tensor::where(rows.eq(value), place, int64_t(0)).max(last, true);
-  return without_axis({value.transpose(dim, -1), index.transpose(dim, -1)}, given, dim, keepdim);
+  const weft::Tensor place = positions(weft_device(), rows.shape().back());
+  return weft::Tensor::where(rows.eq(value), place, int64_t(0)).max(last, true).transpose(axis, -1);
 }
-Two mode(const Shaped&, const at::Tensor& self, int64_t dim, bool keepdim) {
-  return mode_of(operand(self), at::maybe_wrap_dim(dim, self.dim()), keepdim);
+Two mode(const Shaped& s, const at::Tensor& self, int64_t dim, bool /*keepdim*/) {
+  const int64_t axis = at::maybe_wrap_dim(dim, self.dim());
+  const auto place = [axis](const weft::Tensor& row) { return place_of_mode(row, axis); };
+  return values_and_places(operand(self), axis, ints(s.out().sizes()), Finding{place, 24});
 }
 
 // NOLINTBEGIN: PyTorch's macros

@@ -15,6 +15,7 @@
 #include "formulas.h"
 #include "native.h"
 #include "operators.h"
+#include "scaled.h"
 #include "storage.h"
 #include "tensor/deferred_tensor.h"
 #include "weft/dtype.h"
@@ -69,6 +70,14 @@ weft::Tensor centred(const weft::Tensor& x, const weft::Tensor& mean, const weft
   return x.sub(along_channels(mean, x)).mul(along_channels(invstd, x));
 }
 
+// Of two vectors of one number per channel.
+weft::Tensor product(const weft::Tensor& a, const weft::Tensor& b) {
+  const auto formula = [](Ints shape, const weft::Tensor& x, const weft::Tensor& y) {
+    return x.reshape(shape).mul(y.reshape(shape));
+  };
+  return deferred_tensor(wider(a.dtype(), b.dtype()), {a.numel()}, formula, a, b);
+}
+
 struct Statistics {
   weft::Tensor mean, variance;
 };
@@ -96,20 +105,6 @@ void update(const MaybeTensor& running_mean, const MaybeTensor& running_var, con
   update(running_var, now.variance, momentum, count / (count - 1));
 }
 
-// x weight + bias, where they are given.
-weft::Tensor scaled(const weft::Tensor& x, const MaybeTensor& weight, const MaybeTensor& bias) {
-  if (is_given(weight) && is_given(bias)) {
-    const auto formula = [](const weft::Tensor& t, const weft::Tensor& w, const weft::Tensor& b) {
-      return t.mul(along_channels(w, t)).add(along_channels(b, t));
-    };
-    const weft::Tensor w = wide_operand(*weight);
-    return deferred_tensor(wider(x.dtype(), w.dtype()), x.shape(), formula, x, w,
-                           wide_operand(*bias));
-  }
-  if (is_given(weight)) return x.mul(along_channels(wide_operand(*weight), x));
-  return is_given(bias) ? x.add(along_channels(wide_operand(*bias), x)) : x;
-}
-
 Three batch_norm(const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
                  const MaybeTensor& running_mean, const MaybeTensor& running_var, bool training,
                  double momentum, double eps) {
@@ -133,7 +128,9 @@ Three batch_norm(const at::Tensor& input, const MaybeTensor& weight, const Maybe
     const weft::Tensor x = wide_operand(input), variance = wide_operand(*running_var);
     const weft::Tensor y = deferred_tensor(wider(x.dtype(), variance.dtype()), x.shape(), formula,
                                            x, wide_operand(*running_mean), variance);
-    return {give_in(scaled(y, weight, bias), type, format), none(), none()};
+    const auto as_it_is = [](const weft::Tensor& t) { return t; };
+    return {give_in(scaled(y, as_it_is, &along_channels, weight, bias), type, format), none(),
+            none()};
   }
   if (input.numel() == 0) {
     at::Tensor mean = empty({input.size(1)}, kept), invstd = empty({input.size(1)}, kept);
@@ -148,8 +145,7 @@ Three batch_norm(const at::Tensor& input, const MaybeTensor& weight, const Maybe
   };
   Statistics now = statistics(x);
   weft::Tensor invstd = deferred_tensor(x.dtype(), now.mean.shape(), invstd_of, now.variance);
-  at::Tensor y =
-      give_in(scaled(deferred_tensor(x.dtype(), x.shape(), whole, x), weight, bias), type, format);
+  at::Tensor y = give_in(scaled(x, whole, &along_channels, weight, bias), type, format);
   update(running_mean, running_var, now, input, momentum);
   return {std::move(y), give(std::move(now.mean), kept), give(std::move(invstd), kept)};
 }
@@ -267,17 +263,22 @@ Three batch_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
       }
       return dx.mul(along_channels(scale, by));
     };
-    weft::Tensor dx = deferred_tensor(dtype, g.shape(), formula, g, xhat, invstd);
-    if (is_given(weight)) dx = dx.mul(along_channels(wide_operand(*weight), dx));
-    std::get<0>(result) = give_in(std::move(dx), type, input.suggest_memory_format());
+    const weft::Tensor scale = is_given(weight) ? product(invstd, wide_operand(*weight)) : invstd;
+    std::get<0>(result) =
+        give_in(deferred_tensor(wider(dtype, scale.dtype()), g.shape(), formula, g, xhat, scale),
+                type, input.suggest_memory_format());
   }
   if (wanted[1]) {
     const auto formula = [](const weft::Tensor& by, const weft::Tensor& h) {
       return by.mul(h).sum(axes_of_batch(by));
     };
-    std::get<1>(result) = give(deferred_tensor(dtype, mean.shape(), formula, g, xhat), parameter);
+    std::get<1>(result) =
+        give(deferred_tensor(dtype, {input.size(1)}, formula, g, xhat), parameter);
   }
-  if (wanted[2]) std::get<2>(result) = give(g.sum(axes_of_batch(g)), parameter);
+  if (wanted[2]) {
+    const auto formula = [](const weft::Tensor& by) { return by.sum(axes_of_batch(by)); };
+    std::get<2>(result) = give(deferred_tensor(g.dtype(), {input.size(1)}, formula, g), parameter);
+  }
   return result;
 }
 Three backward_of_update(const at::Tensor& gradient, const at::Tensor& input,

@@ -7,13 +7,16 @@
 #include <vector>
 
 #include <ATen/ExpandUtils.h>
+#include <ATen/core/DimVector.h>
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
+#include "convert.h"
 #include "formulas.h"
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "tensor/deferred_tensor.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {
@@ -47,36 +50,50 @@ weft::Tensor by_difference(const weft::Tensor& x, const weft::Tensor& g, const w
 }
 
 // (..., rows, 1, size) and (..., 1, rows, size)
-weft::Tensor differences(const at::Tensor& a, const at::Tensor& b) {
-  return wide_operand(a).unsqueeze(-2).sub(wide_operand(b).unsqueeze(-3));
+weft::Tensor differences(const weft::Tensor& a, const weft::Tensor& b) {
+  return a.unsqueeze(-2).sub(b.unsqueeze(-3));
+}
+
+// Sizes of batches of rows, and of two axes that follow.
+at::DimVector sizes_of_rows(const at::Tensor& a, const at::Tensor& b, int64_t rows, int64_t last) {
+  const auto batch = [](const at::Tensor& x) { return x.sizes().slice(0, size_t(x.dim()) - 2); };
+  at::DimVector sizes = at::infer_size_dimvector(batch(a), batch(b));
+  sizes.push_back(rows);
+  sizes.push_back(last);
+  return sizes;
 }
 
 at::Tensor cdist(const at::Tensor& a, const at::Tensor& b, double p, std::optional<int64_t>) {
   TORCH_CHECK(p >= 0, "cdist only supports non-negative p values");
-  const auto rows = [](const at::Tensor& x) { return x.sizes().slice(0, size_t(x.dim()) - 2); };
-  std::vector<int64_t> sizes = at::infer_size(rows(a), rows(b));
-  sizes.push_back(a.size(-2));
-  sizes.push_back(b.size(-2));
+  const at::DimVector sizes = sizes_of_rows(a, b, a.size(-2), b.size(-2));
   at::Tensor result = empty(sizes, a.scalar_type());
   if (result.numel() == 0) return result;
-  put(result, a.size(-1) == 0 ? number(0, a.scalar_type()) : norm(differences(a, b), p));
+  if (a.size(-1) == 0) {
+    put(result, number(0, a.scalar_type()));
+    return result;
+  }
+  TORCH_CHECK(a.size(-1) == b.size(-1),
+              "X1 and X2 must have the same number of columns. X1: ", a.size(-1),
+              " X2: ", b.size(-1));
+  const weft::Tensor x = wide_operand(a), y = wide_operand(b);
+  const auto formula = [p](const weft::Tensor& t, const weft::Tensor& u) {
+    return norm(differences(t, u), p);
+  };
+  put(result, deferred_tensor(wider(x.dtype(), y.dtype()), ints(sizes), formula, x, y));
   return result;
 }
 
 at::Tensor cdist_backward(const at::Tensor& gradient, const at::Tensor& a, const at::Tensor& b,
                           double p, const at::Tensor& distances) {
-  std::vector<int64_t> sizes = at::infer_size(a.sizes().slice(0, size_t(a.dim()) - 2),
-                                              b.sizes().slice(0, size_t(b.dim()) - 2));
-  sizes.push_back(a.size(-2));
-  sizes.push_back(a.size(-1));
-  at::Tensor result = empty(sizes, a.scalar_type());
+  at::Tensor result = empty(sizes_of_rows(a, b, a.size(-2), a.size(-1)), a.scalar_type());
   if (result.numel() == 0) return result;
   if (gradient.numel() == 0) {
     put(result, number(0, a.scalar_type()));
     return result;
   }
-  const weft::Tensor by = by_difference(differences(a, b), wide_operand(gradient).unsqueeze(-1),
-                                        wide_operand(distances).unsqueeze(-1), p);
+  const weft::Tensor by =
+      by_difference(differences(wide_operand(a), wide_operand(b)),
+                    wide_operand(gradient).unsqueeze(-1), wide_operand(distances).unsqueeze(-1), p);
   put(result, by.sum(std::vector<int64_t>{-2}));
   return result;
 }

@@ -268,20 +268,28 @@ at::Tensor index_select(const at::Tensor& self, int64_t dim, const at::Tensor& i
   return out;
 }
 
-Chosen filled(const at::Tensor& self, int64_t dim, const at::Tensor& index) {
+// What an index names along an axis, to be filled; none where that is nothing.
+std::optional<Chosen> filled(const at::Tensor& self, int64_t dim, const at::Tensor& index) {
   TORCH_CHECK_INDEX(index.scalar_type() == c10::kLong,
                     "index_fill_(): Expected dtype int64 for index.");
   at::assert_no_overlap(self, index);
   dim = at::maybe_wrap_dim(dim, self.dim());
   TORCH_CHECK(index.dim() <= 1, "Index has to be a vector/scalar");
+  if (index.numel() == 0) return {};
+  for (int64_t i = 0; i < self.dim(); i++) {
+    if (i != dim && self.size(i) == 0) return {};
+  }
   const weft::Tensor x = with_axis(handle(self)), i = with_axis(operand(index));
-  return {x, dim, dim + 1, index_of("index_fill_", i, dim, x.shape()[size_t(dim)])};
+  const int64_t size = x.shape()[size_t(dim)];
+  TORCH_CHECK_INDEX(size != 0, "index ", index.flatten()[0].item<int64_t>(),
+                    " is out of bounds for dimension ", dim, " with size 0");
+  return Chosen{x, dim, dim + 1, index_of("index_fill_", i, dim, size)};
 }
 
 at::Tensor& index_fill_scalar(at::Tensor& self, int64_t dim, const at::Tensor& index,
                               const at::Scalar& value) {
-  if (self.numel() == 0 || index.numel() == 0) return self;
-  filled(self, dim, index).write("index_fill_", read(number(value, self.scalar_type())));
+  const auto part = filled(self, dim, index);
+  if (part) part->write("index_fill_", read(number(value, self.scalar_type())));
   return self;
 }
 
@@ -290,9 +298,8 @@ at::Tensor& index_fill_tensor(at::Tensor& self, int64_t dim, const at::Tensor& i
   TORCH_CHECK(value.dim() == 0,
               "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
               value.dim(), " dimension(s).");
-  if (self.numel() == 0 || index.numel() == 0) return self;
-  const weft::Tensor element = operand(value, self.scalar_type());
-  filled(self, dim, index).write("index_fill_", read(element));
+  const auto part = filled(self, dim, index);
+  if (part) part->write("index_fill_", read(operand(value, self.scalar_type())));
   return self;
 }
 

@@ -17,6 +17,7 @@
 #include "formulas.h"
 #include "native.h"
 #include "operators.h"
+#include "scaled.h"
 #include "storage.h"
 #include "tensor/deferred_tensor.h"
 #include "weft/dtype.h"
@@ -53,33 +54,6 @@ Moments moments(const weft::Tensor& x, int64_t first, int64_t past, double eps) 
   return {mean, x.sub(mean).square().mean(axes, true).add(eps).rsqrt()};
 }
 
-// function(x) weight + bias, where they are given, which stand beside it so. One step: functions
-// are copied as bytes.
-template <class Function, class Beside>
-weft::Tensor scaled(const weft::Tensor& x, const Function& function, const Beside& beside,
-                    const MaybeTensor& weight, const MaybeTensor& bias) {
-  const auto plain = [function](Ints shape, const weft::Tensor& t) {
-    return function(t).reshape(shape);
-  };
-  const auto stretched = [function, beside](Ints shape, const weft::Tensor& t,
-                                            const weft::Tensor& w) {
-    return function(t).mul(beside(w)).reshape(shape);
-  };
-  const auto moved = [function, beside](Ints shape, const weft::Tensor& t, const weft::Tensor& b) {
-    return function(t).add(beside(b)).reshape(shape);
-  };
-  const auto both = [function, beside](Ints shape, const weft::Tensor& t, const weft::Tensor& w,
-                                       const weft::Tensor& b) {
-    return function(t).mul(beside(w)).add(beside(b)).reshape(shape);
-  };
-  if (!is_given(weight) && !is_given(bias)) return deferred_tensor(x.dtype(), x.shape(), plain, x);
-  const weft::Tensor p = wide_operand(is_given(weight) ? *weight : *bias);
-  const DType dtype = wider(x.dtype(), p.dtype());
-  if (!is_given(weight)) return deferred_tensor(dtype, x.shape(), moved, x, p);
-  if (!is_given(bias)) return deferred_tensor(dtype, x.shape(), stretched, x, p);
-  return deferred_tensor(dtype, x.shape(), both, x, p, wide_operand(*bias));
-}
-
 // (x - mean) rstd
 weft::Tensor centred(const weft::Tensor& x, const weft::Tensor& mean, const weft::Tensor& rstd) {
   const auto formula = [](const weft::Tensor& t, const weft::Tensor& m, const weft::Tensor& r) {
@@ -104,7 +78,17 @@ weft::Tensor through_moments(const weft::Tensor& g, const weft::Tensor& xhat,
   return deferred_tensor(wider(g.dtype(), xhat.dtype()), g.shape(), formula, g, xhat, rstd);
 }
 
-// The sum over axes [0, past) of a product.
+// a b, which stands beside the last axes of a.
+weft::Tensor product(const weft::Tensor& a, const weft::Tensor& b) {
+  const auto formula = [](const weft::Tensor& x, const weft::Tensor& y) { return x.mul(y); };
+  return deferred_tensor(wider(a.dtype(), b.dtype()), a.shape(), formula, a, b);
+}
+// The sum over axes [0, past),
+weft::Tensor summed(const weft::Tensor& a, int64_t past) {
+  const auto formula = [past](const weft::Tensor& x) { return x.sum(axes_from(0, past)); };
+  return deferred_tensor(a.dtype(), a.shape().subspan(size_t(past)), formula, a);
+}
+// ... of a product.
 weft::Tensor summed_product(const weft::Tensor& a, const weft::Tensor& b, int64_t past) {
   const auto formula = [past](const weft::Tensor& x, const weft::Tensor& y) {
     return x.mul(y).sum(axes_from(0, past));
@@ -142,7 +126,7 @@ Three layer_norm(const at::Tensor& input, at::IntArrayRef normalized_shape,
   const auto centred_of = [mean_of, rstd_of](const weft::Tensor& t) {
     return t.sub(mean_of(t)).mul(rstd_of(t));
   };
-  const auto as_it_is = [](const weft::Tensor& p) { return p; };
+  const auto as_it_is = [](const weft::Tensor& p, const weft::Tensor&) { return p; };
   const Ints shape = ints(at::IntArrayRef(kept));
   return {give(scaled(x, centred_of, as_it_is, weight, bias), input.scalar_type()),
           give(deferred_tensor(x.dtype(), shape, mean_of, x), type),
@@ -169,7 +153,7 @@ Three layer_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
   const weft::Tensor g = wide_operand(gradient), r = wide_operand(rstd);
   const weft::Tensor xhat = centred(wide_operand(input), wide_operand(mean), r);
   if (wanted[0]) {
-    const weft::Tensor by_xhat = is_given(weight) ? g.mul(wide_operand(*weight)) : g;
+    const weft::Tensor by_xhat = is_given(weight) ? product(g, wide_operand(*weight)) : g;
     std::get<0>(result) =
         give(through_moments(by_xhat, xhat, r, first, input.dim()), input.scalar_type());
   }
@@ -177,7 +161,7 @@ Three layer_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
     std::get<1>(result) = give(summed_product(g, xhat, first), weight->scalar_type());
   }
   if (wanted[2] && is_given(bias)) {
-    std::get<2>(result) = give(g.sum(axes_from(0, first)), bias->scalar_type());
+    std::get<2>(result) = give(summed(g, first), bias->scalar_type());
   }
   return result;
 }
@@ -243,7 +227,9 @@ Three group_norm(const at::Tensor& input, const MaybeTensor& weight, const Maybe
   weft::Tensor rstd = deferred_tensor(x.dtype(), Ints(kept), rstd_of, x, mean);
   const weft::Tensor xhat = rows.centred(x, mean, rstd);
   const auto in_rows = [rows](const weft::Tensor& t) { return rows.of(t); };
-  const auto beside = [rows](const weft::Tensor& p) { return rows.of_parameter(p); };
+  const auto beside = [rows](const weft::Tensor& p, const weft::Tensor&) {
+    return rows.of_parameter(p);
+  };
   return {give_in(scaled(xhat, in_rows, beside, weight, bias), input.scalar_type(),
                   input.suggest_memory_format()),
           give(std::move(mean), type), give(std::move(rstd), type)};
@@ -359,7 +345,7 @@ std::tuple<at::Tensor, at::Tensor> rms_norm_backward(
   const weft::Tensor g = wide_operand(gradient), r = wide_operand(rstd), x = wide_operand(input);
   at::Tensor by_input, by_weight;
   if (wanted[0]) {
-    const weft::Tensor by_xhat = is_given(weight) ? g.mul(wide_operand(*weight)) : g;
+    const weft::Tensor by_xhat = is_given(weight) ? product(g, wide_operand(*weight)) : g;
     const auto formula = [first](const weft::Tensor& by, const weft::Tensor& t,
                                  const weft::Tensor& d) {
       const weft::Tensor xhat = t.mul(d);

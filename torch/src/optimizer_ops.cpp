@@ -13,6 +13,7 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "tensor/deferred_term.h"
 #include "tensor/term.h"
 #include "weft/tensor.h"
 
@@ -79,29 +80,35 @@ Term power(double base, const Term& exponent) {
   return apply(Op::EXP2, exponent * std::log2(base));
 }
 
+// The new mean over the root of the new squares, both corrected for how many steps there were.
+Term adam_direction(const AdamNumbers& n, const Term& mean, const Term& square, const Term& steps) {
+  const Term denominator = sqrt(square) / sqrt(1 - power(n.beta2, steps)) + n.eps;
+  return mean / (1 - power(n.beta1, steps)) / denominator;
+}
+
 template <Decay decay>
 void adam_one(const Step& step, const Rate& rate, const AdamNumbers& n, const at::Tensor& parameter,
               const at::Tensor& grad, const at::Tensor& mean, const at::Tensor& square,
               const at::Tensor* largest, const at::Tensor& count) {
-  Term p = step.read(parameter), g = step.gradient(grad, n.maximize);
-  const Term lr = rate.in(p, step.type()), steps = step.scalar(count);
-  if (n.weight_decay != 0) {
-    if (decay == Decay::kOfGradient) {
-      g = g + p * n.weight_decay;
-    } else {
-      p = p * (1 - lr * n.weight_decay);
-    }
-  }
-  const Term m = step.read(mean), v = step.read(square);
-  const Term new_mean = m + (g - m) * (1 - n.beta1);
-  const Term new_square = v * n.beta2 + g * g * (1 - n.beta2);
-  const Term root_correction = sqrt(1 - power(n.beta2, steps));
+  const Term p = step.read(parameter), steps = step.scalar(count);
+  Term g = step.gradient(grad, n.maximize);
+  if (n.weight_decay != 0 && decay == Decay::kOfGradient) g = g + p * n.weight_decay;
+  const Term new_mean =
+      deferred_with([n](const Term& m, const Term& by) { return m + (by - m) * (1 - n.beta1); },
+                    step.read(mean), g);
+  const Term new_square = deferred_with(
+      [n](const Term& v, const Term& by) { return v * n.beta2 + by * by * (1 - n.beta2); },
+      step.read(square), g);
   const Term most =
       largest != nullptr ? apply(Op::MAX, step.read(*largest), new_square) : new_square;
-  const Term denominator = sqrt(most) / root_correction + n.eps;
-  const Term size = lr / (1 - power(n.beta1, steps));
-  const Term updated = p - size * new_mean / denominator;
-  step.write(parameter, updated);
+  const Term direction = deferred_with(
+      [n](const Term& m, const Term& v, const Term& t) { return adam_direction(n, m, v, t); },
+      new_mean, most, steps);
+  const auto moved = [n](const Term& x, const Term& by, const Term& lr) {
+    const bool decays = n.weight_decay != 0 && decay == Decay::kOfParameter;
+    return (decays ? x * (1 - lr * n.weight_decay) : x) - lr * by;
+  };
+  step.write(parameter, deferred_with(moved, p, direction, rate.in(p, step.type())));
   step.write(mean, new_mean);
   step.write(square, new_square);
   if (largest != nullptr) step.write(*largest, most);

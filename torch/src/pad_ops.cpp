@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/TensorMeta.h>
+#include <ATen/core/DimVector.h>
 #include <ATen/native/Padding.h>
 #include <ATen/native/Resize.h>
 #include <ATen/native/im2col_shape_check.h>
@@ -170,80 +172,89 @@ at::Tensor reflection_pad2d(const at::Tensor& self, IntArrayRef padding) {
 
 // ---- columns: (n, channels, height, width) to (n, channels * kernel, places)
 
-struct Columns {
-  WindowAxes axes;
-
+// How columns are made, to be copied as bytes. A batch may be missing.
+class Columns {
+ public:
   Columns(IntArrayRef sizes, IntArrayRef kernel, IntArrayRef dilation, IntArrayRef padding,
           IntArrayRef stride) {
     for (size_t i = 0; i < 2; i++) {
-      axes.push_back({.size = sizes[i],
-                      .kernel = kernel[i],
-                      .stride = stride[i],
-                      .dilation = dilation[i],
-                      .before = padding[i],
-                      .after = padding[i]});
+      axes_[i] = {.size = sizes[i],
+                  .kernel = kernel[i],
+                  .stride = stride[i],
+                  .dilation = dilation[i],
+                  .before = padding[i],
+                  .after = padding[i]};
+      axes_[i].outputs =
+          (sizes[i] + 2 * padding[i] - axes_[i].extent()) / stride[i] + 1;  // as is checked before
     }
-    count_windows("im2col", axes, false);
   }
+  int64_t kernel() const { return axes_[0].kernel * axes_[1].kernel; }
+  int64_t outputs() const { return axes_[0].outputs * axes_[1].outputs; }
   weft::Tensor operator()(const weft::Tensor& x) const {
-    const weft::Tensor windows = windows_of(x, axes, int64_t(0)).permute({0, 1, 4, 5, 2, 3});
-    return windows.flatten(1, 3).flatten(2, 3);
+    const WindowAxes axes(axes_.begin(), axes_.end());
+    const weft::Tensor batch = x.ndim() == 4 ? x : x.unsqueeze(0);
+    const weft::Tensor windows = windows_of(batch, axes, int64_t(0)).permute({0, 1, 4, 5, 2, 3});
+    const weft::Tensor columns = windows.flatten(1, 3).flatten(2, 3);
+    return x.ndim() == 4 ? columns : columns.squeeze(0);
+  }
+
+ private:
+  std::array<WindowAxis, 2> axes_;
+};
+
+// Checked: a batch of columns, or the columns of one.
+struct Im2Col : at::impl::MetaBase {
+  static Columns columns(const at::Tensor& self, IntArrayRef kernel, IntArrayRef dilation,
+                         IntArrayRef padding, IntArrayRef stride) {
+    return {self.sizes().slice(size_t(self.dim()) - 2), kernel, dilation, padding, stride};
+  }
+  void meta(const at::Tensor& self, IntArrayRef kernel, IntArrayRef dilation, IntArrayRef padding,
+            IntArrayRef stride) {
+    TORCH_CHECK(
+        kernel.size() == 2 && dilation.size() == 2 && padding.size() == 2 && stride.size() == 2,
+        "im2col: expected kernel_size, dilation, padding and stride of size 2");
+    at::native::im2col_shape_check(self, at::Tensor(), kernel[0], kernel[1], dilation[0],
+                                   dilation[1], padding[0], padding[1], stride[0], stride[1]);
+    const Columns made = columns(self, kernel, dilation, padding, stride);
+    at::DimVector sizes(self.sizes().slice(0, size_t(self.dim()) - 2));
+    sizes.back() *= made.kernel();
+    sizes.push_back(made.outputs());
+    set_output_raw_strided(0, sizes, {}, self.options());
+  }
+  static weft::Tensor values(const Shaped& s, const at::Tensor& self, IntArrayRef kernel,
+                             IntArrayRef dilation, IntArrayRef padding, IntArrayRef stride) {
+    const weft::Tensor x = operand(self);
+    return deferred_tensor(x.dtype(), ints(s.out().sizes()),
+                           columns(self, kernel, dilation, padding, stride), x);
   }
 };
 
-at::Tensor& im2col_out(const at::Tensor& self, IntArrayRef kernel, IntArrayRef dilation,
-                       IntArrayRef padding, IntArrayRef stride, at::Tensor& out) {
-  TORCH_CHECK(
-      kernel.size() == 2 && dilation.size() == 2 && padding.size() == 2 && stride.size() == 2,
-      "im2col: expected kernel_size, dilation, padding and stride of size 2");
-  at::native::im2col_shape_check(self, at::Tensor(), kernel[0], kernel[1], dilation[0], dilation[1],
-                                 padding[0], padding[1], stride[0], stride[1]);
-  const bool has_batch = self.dim() == 4;
-  const Columns columns(self.sizes().slice(size_t(self.dim()) - 2), kernel, dilation, padding,
-                        stride);
-  const weft::Tensor x = operand(self);
-  weft::Tensor y = columns(has_batch ? x : x.unsqueeze(0));
-  if (!has_batch) y = y.squeeze(0);
-  at::native::resize_output(out, ints(Sizes(y.shape())));
-  if (out.numel() != 0) put(out, std::move(y));
-  return out;
-}
-at::Tensor im2col(const at::Tensor& self, IntArrayRef kernel, IntArrayRef dilation,
-                  IntArrayRef padding, IntArrayRef stride) {
-  at::Tensor result = empty({0}, self.scalar_type());
-  im2col_out(self, kernel, dilation, padding, stride, result);
-  return result;
-}
-
-at::Tensor& col2im_out(const at::Tensor& self, IntArrayRef size, IntArrayRef kernel,
-                       IntArrayRef dilation, IntArrayRef padding, IntArrayRef stride,
-                       at::Tensor& out) {
-  TORCH_CHECK(size.size() == 2 && kernel.size() == 2 && dilation.size() == 2 &&
-                  padding.size() == 2 && stride.size() == 2,
-              "col2im: expected output_size, kernel_size, dilation, padding and stride of size 2");
-  at::native::col2im_shape_check(self, at::Tensor(), size[0], size[1], kernel[0], kernel[1],
-                                 dilation[0], dilation[1], padding[0], padding[1], stride[0],
-                                 stride[1]);
-  const bool has_batch = self.dim() == 3;
-  const weft::Tensor columns = wide_operand(self);
-  const weft::Tensor g = has_batch ? columns : columns.unsqueeze(0);
-  std::vector<int64_t> sizes{g.shape()[0], g.shape()[1] / (kernel[0] * kernel[1]), size[0],
-                             size[1]};
-  weft::Tensor y = pulled_back(sizes, g, Columns(size, kernel, dilation, padding, stride));
-  if (!has_batch) {
-    sizes.erase(sizes.begin());
-    y = y.squeeze(0);
+struct Col2Im : at::impl::MetaBase {
+  void meta(const at::Tensor& self, IntArrayRef size, IntArrayRef kernel, IntArrayRef dilation,
+            IntArrayRef padding, IntArrayRef stride) {
+    TORCH_CHECK(
+        size.size() == 2 && kernel.size() == 2 && dilation.size() == 2 && padding.size() == 2 &&
+            stride.size() == 2,
+        "col2im: expected output_size, kernel_size, dilation, padding and stride of size 2");
+    at::native::col2im_shape_check(self, at::Tensor(), size[0], size[1], kernel[0], kernel[1],
+                                   dilation[0], dilation[1], padding[0], padding[1], stride[0],
+                                   stride[1]);
+    at::DimVector sizes(self.sizes().slice(0, size_t(self.dim()) - 1));
+    sizes.back() /= kernel[0] * kernel[1];
+    sizes.append(size.begin(), size.end());
+    set_output_raw_strided(0, sizes, {}, self.options());
   }
-  at::native::resize_output(out, sizes);
-  if (out.numel() != 0) put(out, std::move(y));
-  return out;
-}
-at::Tensor col2im(const at::Tensor& self, IntArrayRef size, IntArrayRef kernel,
-                  IntArrayRef dilation, IntArrayRef padding, IntArrayRef stride) {
-  at::Tensor result = empty({0}, self.scalar_type());
-  col2im_out(self, size, kernel, dilation, padding, stride, result);
-  return result;
-}
+  static weft::Tensor values(const Shaped& s, const at::Tensor& self, IntArrayRef size,
+                             IntArrayRef kernel, IntArrayRef dilation, IntArrayRef padding,
+                             IntArrayRef stride) {
+    const weft::Tensor g = wide_operand(self);
+    const auto formula = [columns = Columns(size, kernel, dilation, padding, stride)](
+                             Ints shape, const weft::Tensor& by) {
+      return pulled_back(ints(Sizes(shape)), by, columns);
+    };
+    return deferred_tensor(g.dtype(), ints(s.out().sizes()), formula, g);
+  }
+};
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   native<at::_ops::constant_pad_nd, constant_pad>(m);
@@ -276,10 +287,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   native<at::_ops::replication_pad3d_backward, unshaped_backward<Mode::kReplicate>>(m);
   native<at::_ops::replication_pad3d_backward_grad_input, unshaped_backward_out<Mode::kReplicate>>(
       m);
-  native<at::_ops::im2col, im2col>(m);
-  native<at::_ops::im2col_out, im2col_out>(m);
-  native<at::_ops::col2im, col2im>(m);
-  native<at::_ops::col2im_out, col2im_out>(m);
+  structured<Im2Col, Im2Col::values, at::_ops::im2col, at::_ops::im2col_out>(m);
+  structured<Col2Im, Col2Im::values, at::_ops::col2im, at::_ops::col2im_out>(m);
 }
 
 }  // namespace

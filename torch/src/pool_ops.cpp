@@ -27,6 +27,7 @@
 #include "structured.h"
 #include "tensor/deferred_tensor.h"
 #include "tensor/windows.h"
+#include "values_and_places.h"
 #include "weft/dtype.h"
 #include "weft/small_vector.h"
 #include "weft/tensor.h"
@@ -36,18 +37,6 @@ namespace weft::pytorch {
 namespace {
 
 using at::IntArrayRef;
-using Two = std::array<weft::Tensor, 2>;
-
-PoolOptions options_of(size_t count, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
-                       IntArrayRef dilation, bool ceil_mode) {
-  PoolOptions options;
-  options.kernel_size = list_of(kernel, count);
-  options.stride = list_of(stride, count);
-  options.padding = list_of(padding, count);
-  options.dilation = list_of(dilation, count);
-  options.ceil_mode = ceil_mode;
-  return options;
-}
 
 WindowAxes axes_of(IntArrayRef sizes, const PoolOptions& options) {
   const size_t count = options.kernel_size.size(), first = sizes.size() - count;
@@ -55,7 +44,7 @@ WindowAxes axes_of(IntArrayRef sizes, const PoolOptions& options) {
   for (size_t i = 0; i < count; i++) {
     axes.push_back({.size = sizes[first + i],
                     .kernel = options.kernel_size[i],
-                    .stride = options.stride.empty() ? options.kernel_size[i] : options.stride[i],
+                    .stride = options.stride[i],
                     .dilation = options.dilation[i],
                     .before = options.padding[i],
                     .after = options.padding[i]});
@@ -64,41 +53,47 @@ WindowAxes axes_of(IntArrayRef sizes, const PoolOptions& options) {
   return axes;
 }
 
-// The same options, to be copied as bytes.
+// Options of windows along so many axes, to be copied as bytes. Lists have one number per axis, or
+// one for all; no stride is that of the kernel.
 class KeptOptions {
  public:
-  explicit KeptOptions(const PoolOptions& options)
-      : count_(options.kernel_size.size()),
-        has_stride_(!options.stride.empty()),
-        ceil_mode_(options.ceil_mode) {
-    const auto set = [](Numbers& to, const std::vector<int64_t>& list) {
-      std::ranges::copy(list, to.begin());
+  KeptOptions(size_t count, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
+              IntArrayRef dilation, bool ceil_mode)
+      : count_(count), ceil_mode_(ceil_mode) {
+    const auto set = [count](Numbers& to, IntArrayRef list) {
+      for (size_t i = 0; i < count; i++) to[i] = list.size() == 1 ? list[0] : list.at(i);
     };
-    set(kernel_, options.kernel_size);
-    set(stride_, options.stride);
-    set(padding_, options.padding);
-    set(dilation_, options.dilation);
+    set(kernel_, kernel);
+    set(stride_, stride.empty() ? kernel : stride);
+    set(padding_, padding);
+    set(dilation_, dilation);
   }
   PoolOptions options() const {
-    const auto list = [&](const Numbers& numbers) { return IntArrayRef(numbers.data(), count_); };
-    return options_of(count_, list(kernel_), has_stride_ ? list(stride_) : IntArrayRef(),
-                      list(padding_), list(dilation_), ceil_mode_);
+    const auto list = [&](const Numbers& numbers) {
+      return std::vector<int64_t>(numbers.begin(), numbers.begin() + int64_t(count_));
+    };
+    PoolOptions options;
+    options.kernel_size = list(kernel_);
+    options.stride = list(stride_);
+    options.padding = list(padding_);
+    options.dilation = list(dilation_);
+    options.ceil_mode = ceil_mode_;
+    return options;
   }
 
  private:
   using Numbers = std::array<int64_t, 3>;
 
   size_t count_;
-  bool has_stride_, ceil_mode_;
+  bool ceil_mode_;
   Numbers kernel_{}, stride_{}, padding_{}, dilation_{};
 };
 
 // ---- the largest
 
 // Of this shape.
-Two max_pool(const at::Tensor& self, const PoolOptions& options, at::IntArrayRef sizes) {
+Two max_pool(const at::Tensor& self, const KeptOptions& kept, at::IntArrayRef sizes) {
   const weft::Tensor x = operand(self);
-  const KeptOptions kept(options);
   const auto largest = [kept](const weft::Tensor& t) {
     return t.max_pool2d_with_indices(kept.options()).first;
   };
@@ -106,7 +101,7 @@ Two max_pool(const at::Tensor& self, const PoolOptions& options, at::IntArrayRef
     return t.max_pool2d_with_indices(kept.options()).second;
   };
   return {deferred_tensor(x.dtype(), ints(sizes), largest, x),
-          deferred_tensor(dtypes::int32, ints(sizes), index, x)};
+          deferred_tensor(dtypes::int64, ints(sizes), index, x)};
 }
 
 // Each window gives its gradient to the element whose place it kept.
@@ -133,10 +128,9 @@ weft::Tensor written_out_backward(const weft::Tensor& gradient, const weft::Tens
 }
 
 weft::Tensor max_pool_backward(const at::Tensor& gradient, const at::Tensor& self,
-                               const PoolOptions& options, const at::Tensor& indices) {
+                               const KeptOptions& kept, const at::Tensor& indices) {
   const weft::Tensor g = wide_operand(gradient);
-  const auto formula = [kept = KeptOptions(options)](Ints shape, const weft::Tensor& by,
-                                                     const weft::Tensor& index) {
+  const auto formula = [kept](Ints shape, const weft::Tensor& by, const weft::Tensor& index) {
     return written_out_backward(by, index, shape, kept.options());
   };
   return deferred_tensor(g.dtype(), ints(self.sizes()), formula, g, operand(indices));
@@ -144,14 +138,14 @@ weft::Tensor max_pool_backward(const at::Tensor& gradient, const at::Tensor& sel
 
 Two max_pool2d(const Shaped& s, const at::Tensor& self, IntArrayRef kernel, IntArrayRef stride,
                IntArrayRef padding, IntArrayRef dilation, bool ceil_mode) {
-  return max_pool(self, options_of(2, kernel, stride, padding, dilation, ceil_mode),
+  return max_pool(self, KeptOptions(2, kernel, stride, padding, dilation, ceil_mode),
                   s.out().sizes());
 }
 weft::Tensor max_pool2d_backward(const Shaped&, const at::Tensor& gradient, const at::Tensor& self,
                                  IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
                                  IntArrayRef dilation, bool ceil_mode, const at::Tensor& indices) {
   return max_pool_backward(gradient, self,
-                           options_of(2, kernel, stride, padding, dilation, ceil_mode), indices);
+                           KeptOptions(2, kernel, stride, padding, dilation, ceil_mode), indices);
 }
 
 std::vector<int64_t> sizes_of_max_pool3d(const at::Tensor& self, IntArrayRef kernel,
@@ -200,7 +194,7 @@ std::tuple<at::Tensor, at::Tensor> max_pool3d(const at::Tensor& self, IntArrayRe
     indices.unsafeGetTensorImpl()->empty_tensor_restride(format);
   }
   if (out.numel() == 0) return {out, indices};
-  Two both = max_pool(self, options_of(3, kernel, stride, padding, dilation, ceil_mode), sizes);
+  Two both = max_pool(self, KeptOptions(3, kernel, stride, padding, dilation, ceil_mode), sizes);
   put(out, std::move(both[0]));
   put(indices, std::move(both[1]));
   return {std::move(out), std::move(indices)};
@@ -213,7 +207,7 @@ std::tuple<at::Tensor&, at::Tensor&> max_pool3d_out(const at::Tensor& self, IntA
   at::native::resize_output(out, sizes);
   at::native::resize_output(indices, sizes);
   if (out.numel() == 0) return {out, indices};
-  Two both = max_pool(self, options_of(3, kernel, stride, padding, dilation, ceil_mode), sizes);
+  Two both = max_pool(self, KeptOptions(3, kernel, stride, padding, dilation, ceil_mode), sizes);
   put(out, std::move(both[0]));
   put(indices, std::move(both[1]));
   return {out, indices};
@@ -227,8 +221,8 @@ at::Tensor max_pool3d_backward(const at::Tensor& gradient, const at::Tensor& sel
   at::Tensor result = empty(self.sizes(), self.scalar_type());
   if (result.numel() == 0) return result;
   put(result,
-      max_pool_backward(gradient, self, options_of(3, kernel, stride, padding, dilation, ceil_mode),
-                        indices));
+      max_pool_backward(gradient, self,
+                        KeptOptions(3, kernel, stride, padding, dilation, ceil_mode), indices));
   return result;
 }
 at::Tensor& max_pool3d_backward_out(const at::Tensor& gradient, const at::Tensor& self,
@@ -271,7 +265,7 @@ template <size_t count>
 weft::Tensor avg_pool(const Shaped& s, const at::Tensor& self, IntArrayRef kernel,
                       IntArrayRef stride, IntArrayRef padding, bool ceil_mode,
                       bool count_include_pad, std::optional<int64_t> divisor) {
-  const KeptOptions kept(options_of(count, kernel, stride, padding, {1}, ceil_mode));
+  const KeptOptions kept(count, kernel, stride, padding, 1, ceil_mode);
   const Mean mean{kept, count_include_pad, divisor};
   weft::Tensor x = wide_operand(self);
   if (!x.dtype().is_float()) x = x.cast(dtypes::float64);
@@ -283,7 +277,7 @@ weft::Tensor avg_pool_backward(const Shaped&, const at::Tensor& gradient, const 
                                IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
                                bool ceil_mode, bool count_include_pad,
                                std::optional<int64_t> divisor) {
-  const KeptOptions kept(options_of(count, kernel, stride, padding, {1}, ceil_mode));
+  const KeptOptions kept(count, kernel, stride, padding, 1, ceil_mode);
   const auto formula = [mean = Mean{kept, count_include_pad, divisor}](Ints shape,
                                                                        const weft::Tensor& by) {
     return pulled_back(ints(Sizes(shape)), by, mean);

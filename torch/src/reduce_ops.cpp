@@ -25,6 +25,7 @@
 #include "reductions.h"
 #include "storage.h"
 #include "structured.h"
+#include "tensor/deferred_tensor.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
 
@@ -177,7 +178,12 @@ struct LogSumExpMeta : at::impl::MetaBase {
 };
 weft::Tensor logsumexp(const Shaped& s, const at::Tensor& self, at::IntArrayRef dims,
                        bool keepdim) {
-  return operand(self, type_of(s)).logsumexp(axes_of(self, dims), keepdim);
+  const weft::Tensor x = operand(self, type_of(s));
+  if (self.numel() == 0) return x.logsumexp(axes_of(self, dims), keepdim);
+  const auto formula = [axes = KeptAxes(self, dims), keepdim](const weft::Tensor& t) {
+    return t.logsumexp(axes.of(t), keepdim);
+  };
+  return deferred_tensor(x.dtype(), ints(s.out().sizes()), formula, x);
 }
 
 bool add_kernels() noexcept {

@@ -1,12 +1,16 @@
 // What the reductions share: axes, and shape functions for those that PyTorch has none of.
 #pragma once
 
+#include <bitset>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include <ATen/TensorMeta.h>
 #include <ATen/WrapDimUtils.h>
+#include <ATen/WrapDimUtilsMulti.h>
+#include <ATen/core/DimVector.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/native/ReduceOpsUtils.h>
 #include <c10/core/ScalarType.h>
@@ -28,6 +32,27 @@ inline Axes axis_of(const at::Tensor& self, int64_t dim) {
   return axes_of(self, at::IntArrayRef(dim));
 }
 
+// The same axes, to be copied as bytes.
+class KeptAxes {
+  using Bits = std::bitset<at::dim_bitset_size>;
+
+ public:
+  KeptAxes(const at::Tensor& self, at::OptionalIntArrayRef dims)
+      : bits_(self.dim() == 0 || !dims || dims->empty()
+                  ? Bits().set()
+                  : at::dim_list_to_bitset(dims, size_t(self.dim()))) {}
+  Axes of(const weft::Tensor& x) const {
+    std::vector<int64_t> axes;
+    for (int64_t i = 0; i < x.ndim(); i++) {
+      if (bits_[size_t(i)]) axes.push_back(i);
+    }
+    return axes;
+  }
+
+ private:
+  Bits bits_;
+};
+
 // Sums of integers are int64.
 inline c10::ScalarType sum_type(const at::Tensor& self, std::optional<c10::ScalarType> given) {
   if (given) return *given;
@@ -37,6 +62,18 @@ inline c10::ScalarType sum_type(const at::Tensor& self, std::optional<c10::Scala
 // Of every element, in the operand's dtype.
 struct WholeMeta : at::impl::MetaBase {
   void meta(const at::Tensor& self) { set_output_raw_strided(0, {}, {}, self.options()); }
+};
+
+// Of an axis, which is gone or of size 1: values as the operand, and their places.
+struct PlacesMeta : at::impl::MetaBase {
+  void set_reduced(const at::Tensor& self, int64_t dim, bool keepdim) {
+    const int64_t axis = at::maybe_wrap_dim(dim, self.dim());
+    at::DimVector sizes(self.sizes());
+    if (!sizes.empty() && keepdim) sizes[size_t(axis)] = 1;
+    if (!sizes.empty() && !keepdim) sizes.erase(sizes.begin() + axis);
+    set_output_raw_strided(0, sizes, {}, self.options());
+    set_output_raw_strided(1, sizes, {}, self.options().dtype(at::kLong));
+  }
 };
 
 }  // namespace weft::pytorch

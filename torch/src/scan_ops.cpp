@@ -1,7 +1,10 @@
 // Cumulative reductions along an axis.
 #include <cstdint>
 #include <optional>
+#include <tuple>
+#include <utility>
 
+#include <ATen/WrapDimUtils.h>
 #include <ATen/ops/cumprod_meta.h>
 #include <ATen/ops/cumsum_meta.h>
 #include <torch/library.h>
@@ -10,6 +13,9 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
+#include "tensor/deferred_tensor.h"
+#include "values_and_places.h"
+#include "weft/dtype.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {
@@ -21,13 +27,34 @@ weft::Tensor scan(const Shaped& s, const at::Tensor& self, int64_t dim,
   return (operand(self, s.out().scalar_type()).*method)(dim);
 }
 
-// The best so far and its last place, in tensors that have the operand's shape.
+// The best so far and its last place, as one step each.
 template <auto method>
-void best_so_far(const at::Tensor& self, at::Tensor& values, at::Tensor& places, int64_t dim) {
+Two best_so_far(const at::Tensor& self, int64_t dim) {
+  const weft::Tensor x = operand(self);
+  const auto best = [dim](const weft::Tensor& t) { return (t.*method)(dim).first; };
+  const auto place = [dim](const weft::Tensor& t) { return (t.*method)(dim).second; };
+  return {deferred_tensor(x.dtype(), x.shape(), best, x),
+          deferred_tensor(dtypes::int64, x.shape(), place, x)};
+}
+template <auto method>
+std::tuple<at::Tensor, at::Tensor> cumulative(const at::Tensor& self, int64_t dim) {
+  at::Tensor values = empty(self.sizes(), self.scalar_type());
+  at::Tensor places = empty(self.sizes(), at::kLong);
+  if (self.dim() != 0) dim = at::maybe_wrap_dim(dim, self.dim());
+  if (self.dim() == 0) dim = 0;  // whatever it is called
+  if (self.numel() == 0) return {std::move(values), std::move(places)};
+  Two both = best_so_far<method>(self, dim);
+  put(values, std::move(both[0]));
+  put(places, std::move(both[1]));
+  return {std::move(values), std::move(places)};
+}
+// In tensors that have the operand's shape.
+template <auto method>
+void cumulative_in(const at::Tensor& self, at::Tensor& values, at::Tensor& places, int64_t dim) {
   if (self.numel() == 0) return;
-  const auto [best, place] = (operand(self).*method)(dim);
-  put(values, best);
-  put(places, place);
+  Two both = best_so_far<method>(self, at::maybe_wrap_dim(dim, self.dim()));
+  put(values, std::move(both[0]));
+  put(places, std::move(both[1]));
 }
 
 struct SameMeta : at::impl::MetaBase {
@@ -46,8 +73,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
              at::_ops::cumsum_, at::_ops::cumsum_out>(m);
   structured<at::meta::structured_cumprod, scan<&weft::Tensor::cumprod>, at::_ops::cumprod,
              at::_ops::cumprod_, at::_ops::cumprod_out>(m);
-  native<at::_ops::_cummax_helper, best_so_far<&weft::Tensor::cummax>>(m);
-  native<at::_ops::_cummin_helper, best_so_far<&weft::Tensor::cummin>>(m);
+  native<at::_ops::cummax, cumulative<&weft::Tensor::cummax>>(m);
+  native<at::_ops::cummin, cumulative<&weft::Tensor::cummin>>(m);
+  native<at::_ops::_cummax_helper, cumulative_in<&weft::Tensor::cummax>>(m);
+  native<at::_ops::_cummin_helper, cumulative_in<&weft::Tensor::cummin>>(m);
   structured<SameMeta, logcumsumexp, at::_ops::_logcumsumexp, at::_ops::_logcumsumexp_out>(m);
 }
 // NOLINTEND

@@ -1,5 +1,4 @@
 // Orders: sort, topk, kthvalue, and what is there once.
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -9,7 +8,6 @@
 
 #include <ATen/MemoryOverlap.h>
 #include <ATen/WrapDimUtils.h>
-#include <ATen/native/Resize.h>
 #include <ATen/ops/sort_meta.h>
 #include <ATen/ops/topk_meta.h>
 #include <c10/util/Exception.h>
@@ -18,10 +16,13 @@
 #include "convert.h"
 #include "native.h"
 #include "operators.h"
+#include "reductions.h"
 #include "storage.h"
 #include "structured.h"
 #include "tensor/chosen.h"
+#include "tensor/places.h"
 #include "tensor/positions.h"
+#include "values_and_places.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -29,56 +30,44 @@
 namespace weft::pytorch {
 namespace {
 
-using Two = std::array<weft::Tensor, 2>;
+// `count` elements from rank `first` on, in order along an axis.
+Two ranked(const at::Tensor& self, int64_t axis, bool descending, int64_t first, int64_t count,
+           at::IntArrayRef sizes) {
+  const auto places = [=](const weft::Tensor& row) {
+    std::vector<Index> at(size_t(axis) + 1, Slice{});
+    at[size_t(axis)] = Slice{.start = first, .stop = first + count};
+    return row.argsort(axis, descending).at(at);
+  };
+  const int64_t size = self.dim() == 0 ? 1 : self.size(axis);
+  return values_and_places(handle(self), axis, ints(sizes), Finding{places, values_of_order(size)});
+}
 
-Two sort(const Shaped&, const at::Tensor& self, std::optional<bool> /*stable*/, int64_t dim,
+Two sort(const Shaped& s, const at::Tensor& self, std::optional<bool> /*stable*/, int64_t dim,
          bool descending) {
-  auto [values, places] = handle(self).sort(at::maybe_wrap_dim(dim, self.dim()), descending);
-  return {std::move(values), std::move(places)};
+  const int64_t axis = at::maybe_wrap_dim(dim, self.dim());
+  return ranked(self, axis, descending, 0, self.dim() == 0 ? 1 : self.size(axis), s.out().sizes());
 }
 
 Two topk(const Shaped& s, const at::Tensor& self, int64_t k, int64_t dim, bool largest,
          bool /*sorted*/) {
-  auto [values, places] = handle(self).topk(k, at::maybe_wrap_dim(dim, self.dim()), largest);
-  if (self.dim() != 0) return {std::move(values), std::move(places)};
-  const Sizes shape(ints(s.out().sizes()));
-  return {values.reshape(shape), places.reshape(shape)};
+  return ranked(self, at::maybe_wrap_dim(dim, self.dim()), largest, 0, k, s.out().sizes());
 }
 
-// ---------------------------------------------------------------------------------------- kthvalue
-
-std::tuple<at::Tensor&, at::Tensor&> kthvalue_out(const at::Tensor& self, int64_t k, int64_t dim,
-                                                  bool keepdim, at::Tensor& values,
-                                                  at::Tensor& indices) {
-  dim = at::maybe_wrap_dim(dim, self.dim(), /*wrap_scalar=*/true);
-  const int64_t size = self.dim() > 0 ? self.size(dim) : 1;
-  TORCH_CHECK_INDEX(self.numel() > 0 || (size != 0 && self.dim() > 0),
-                    "kthvalue(): Expected reduction dim ", dim, " to have non-zero size.");
-  TORCH_CHECK(k >= 1 && k <= size, "kthvalue(): selected number k out of range for dimension ",
-              dim);
-  at::assert_no_overlap(self, values);
-  std::vector<int64_t> sizes = self.sizes().vec();
-  if (self.dim() > 0 && keepdim) sizes[size_t(dim)] = 1;
-  if (self.dim() > 0 && !keepdim) sizes.erase(sizes.begin() + dim);
-  at::native::resize_output(values, sizes);
-  at::native::resize_output(indices, sizes);
-  if (values.numel() == 0) return {values, indices};
-  const weft::Tensor x = handle(self).ndim() == 0 ? handle(self).reshape({1}) : handle(self);
-  const weft::Tensor places = x.argsort(dim);
-  std::vector<Index> at(size_t(dim) + 1, Slice{});
-  at[size_t(dim)] = Slice{.start = k - 1, .stop = k};
-  const weft::Tensor place = places.at(at);
-  const Sizes shape(ints(values.sizes()));
-  put(values, x.gather(dim, place).reshape(shape));
-  put(indices, place.reshape(shape));
-  return {values, indices};
-}
-
-std::tuple<at::Tensor, at::Tensor> kthvalue(const at::Tensor& self, int64_t k, int64_t dim,
-                                            bool keepdim) {
-  at::Tensor values = empty({0}, self.scalar_type()), indices = empty({0}, c10::kLong);
-  kthvalue_out(self, k, dim, keepdim, values, indices);
-  return {values, indices};
+struct KthValueMeta : PlacesMeta {
+  void meta(const at::Tensor& self, int64_t k, int64_t dim, bool keepdim) {
+    dim = at::maybe_wrap_dim(dim, self.dim(), /*wrap_scalar=*/true);
+    const int64_t size = self.dim() > 0 ? self.size(dim) : 1;
+    TORCH_CHECK_INDEX(self.numel() > 0 || (size != 0 && self.dim() > 0),
+                      "kthvalue(): Expected reduction dim ", dim, " to have non-zero size.");
+    TORCH_CHECK(k >= 1 && k <= size, "kthvalue(): selected number k out of range for dimension ",
+                dim);
+    const at::Tensor& values = maybe_get_output(0);
+    if (values.defined()) at::assert_no_overlap(self, values);
+    set_reduced(self, dim, keepdim);
+  }
+};
+Two kthvalue(const Shaped& s, const at::Tensor& self, int64_t k, int64_t dim, bool /*keepdim*/) {
+  return ranked(self, at::maybe_wrap_dim(dim, self.dim()), false, k - 1, 1, s.out().sizes());
 }
 
 // ----------------------------------------------------------------------------------- what is there
@@ -220,8 +209,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   structured<at::meta::structured_sort_stable, sort, at::_ops::sort_stable,
              at::_ops::sort_values_stable>(m);
   structured<at::meta::structured_topk, topk, at::_ops::topk, at::_ops::topk_values>(m);
-  native<at::_ops::kthvalue, kthvalue>(m);
-  native<at::_ops::kthvalue_values, kthvalue_out>(m);
+  structured<KthValueMeta, kthvalue, at::_ops::kthvalue, at::_ops::kthvalue_values>(m);
   native<at::_ops::_unique2, unique2>(m);
   native<at::_ops::_unique, unique>(m);
   native<at::_ops::unique_consecutive, unique_consecutive>(m);

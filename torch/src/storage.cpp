@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -39,19 +38,11 @@ namespace {
 
 constexpr auto kDeviceType = c10::DeviceType::PrivateUse1;
 
-// What a DataPtr's context is.
-struct Memory {
-  Ref<Storage> storage;  // null: nothing was written
-  size_t bytes = 0;
-  void* address = nullptr;
-};
-
 // All that lives, by address: tensors that PyTorch makes from an address alone (storages of parts,
 // DLPack, pickles) find their memory here. It outlives every tensor.
 struct Registry {
   std::mutex mutex;
   AddressSpace addresses;
-  std::map<uintptr_t, Memory*> live;
 };
 Registry& registry() {
   static auto* const kRegistry = new Registry;
@@ -59,25 +50,20 @@ Registry& registry() {
 }
 
 void free_memory(void* context) {
-  auto* const memory = static_cast<Memory*>(context);
+  auto& memory = *static_cast<Memory*>(context);
   Ref<Storage> dropped;  // without the lock
-  {
-    Registry& all = registry();
-    const std::lock_guard lock(all.mutex);
-    all.live.erase(reinterpret_cast<uintptr_t>(memory->address));
-    all.addresses.give_back(memory->address, memory->bytes);
-    dropped = std::move(memory->storage);
-    delete memory;
-  }
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  dropped = std::move(memory.storage);
+  all.addresses.give_back(memory);
 }
 
 c10::DataPtr new_memory(size_t bytes, Ref<Storage> storage = {}) {
   Registry& all = registry();
-  auto* const memory = new Memory{std::move(storage), bytes, nullptr};
   const std::lock_guard lock(all.mutex);
-  memory->address = all.addresses.take(bytes);
-  all.live.emplace(reinterpret_cast<uintptr_t>(memory->address), memory);
-  return {memory->address, memory, &free_memory, c10::Device(kDeviceType, 0)};
+  Memory& memory = all.addresses.take(bytes);
+  memory.storage = std::move(storage);
+  return {memory.address, &memory, &free_memory, c10::Device(kDeviceType, 0)};
 }
 
 class Allocator final : public c10::Allocator {
@@ -105,12 +91,11 @@ Place place_of(c10::StorageImpl& storage) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
   const auto address = reinterpret_cast<uintptr_t>(pointer.get());
-  auto at = all.live.upper_bound(address);
-  TORCH_CHECK(at != all.live.begin(), "weft: a data pointer that weft did not make");
-  --at;
-  TORCH_CHECK(address + storage.nbytes() <= at->first + at->second->bytes,
+  Memory* const memory = all.addresses.find(address);
+  const auto first = memory == nullptr ? 0 : reinterpret_cast<uintptr_t>(memory->address);
+  TORCH_CHECK(memory != nullptr && address + storage.nbytes() <= first + memory->bytes,
               "weft: a data pointer that weft did not make");
-  return {at->second, int64_t(address - at->first)};
+  return {memory, int64_t(address - first)};
 }
 
 int64_t elements_of(size_t bytes, DType dtype) {
@@ -164,13 +149,27 @@ bool is_all_of(const View& view, const Memory& memory) {
          view.numel() == elements_of(memory.bytes, view.dtype);
 }
 
-// The value's own storage can be that of the memory: it is all of it, in its order, and nobody
-// else's.
-bool can_be_adopted(const weft::Tensor& value, const View& view, const Memory& memory) {
-  return is_all_of(view, memory) && value.storage()->owners() == 1 &&
-         value.storage()->dtype() == view.dtype && value.view().offset == 0 &&
-         value.is_contiguous() && value.numel() == value.storage()->numel() &&
-         value.storage()->origin() == 0 && value.numel() == view.numel();
+// The value is all of a storage, in its order, that nobody else has: memory can take it over.
+bool is_whole(const weft::Tensor& value) {
+  const Storage& storage = *value.storage();
+  return storage.owners() == 1 && storage.dtype() == value.dtype() && storage.origin() == 0 &&
+         value.view().offset == 0 && value.numel() == storage.numel() && value.is_contiguous();
+}
+
+// Takes the value over where nothing was written to the memory, and the tensor is all of it.
+bool adopt(Memory& memory, const at::TensorBase& tensor, const Held& type,
+           const weft::Tensor& value) {
+  const c10::IntArrayRef sizes = tensor.sizes();
+  const Ints shape = value.shape();
+  const bool is_all = tensor.storage_offset() == 0 && tensor.is_contiguous() &&
+                      value.numel() == elements_of(memory.bytes, type.dtype);
+  const bool is_like = shape.size() == sizes.size() + (type.is_complex ? 1 : 0) &&
+                       std::equal(sizes.begin(), sizes.end(), shape.begin());
+  if (!is_all || !is_like || !is_whole(value)) return false;
+  const std::lock_guard lock(registry().mutex);
+  if (memory.storage) return false;
+  memory.storage = value.storage();
+  return true;
 }
 
 // The first that is written to memory, all of it. False where something was.
@@ -241,21 +240,12 @@ weft::Tensor number(const c10::Scalar& scalar, c10::ScalarType type) {
 }
 
 void put(const at::TensorBase& tensor, weft::Tensor value) {
+  if (tensor.numel() == 0) return;
   const Held type = held(tensor.scalar_type());
   const Place place = place_of(tensor);
-  const View view = view_of_tensor(tensor, type, place.first);
-  if (view.numel() == 0) return;
   if (value.dtype() != type.dtype) value = value.cast(type.dtype);
-  bool is_adopted = false;
-  {
-    const std::lock_guard lock(registry().mutex);
-    if (!place.memory->storage && can_be_adopted(value, view, *place.memory) &&
-        std::ranges::equal(value.shape(), view.shape)) {
-      place.memory->storage = value.storage();
-      is_adopted = true;
-    }
-  }
-  if (is_adopted) return keep_bound();
+  if (place.first == 0 && adopt(*place.memory, tensor, type, value)) return keep_bound();
+  const View view = view_of_tensor(tensor, type, place.first);
   Ref<Value> read = weft::read(value);
   const bool is_first = is_all_of(view, *place.memory) && begin(*place.memory, read, view);
   if (is_first) return keep_bound();
@@ -266,8 +256,19 @@ void put(const at::TensorBase& tensor, weft::Tensor value) {
 }
 
 at::Tensor give(weft::Tensor value, c10::ScalarType type) {
-  at::Tensor result = empty(ints(Sizes(value.shape())), type);
-  put(result, std::move(value));
+  const Held kind = held(type);
+  if (value.dtype() != kind.dtype) value = value.cast(kind.dtype);
+  const Sizes shape(value.shape());
+  if (kind.is_complex || value.numel() == 0 || !is_whole(value)) {
+    at::Tensor result = empty(ints(shape), type);
+    put(result, std::move(value));
+    return result;
+  }
+  at::Tensor result = at::detail::make_tensor<c10::TensorImpl>(
+      storage_around(value.storage()), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+      c10::scalarTypeToTypeMeta(type));
+  result.unsafeGetTensorImpl()->set_sizes_contiguous(ints(shape));
+  keep_bound();
   return result;
 }
 
@@ -334,7 +335,7 @@ void resize_bytes(c10::StorageImpl& storage, size_t bytes) {
 
 int64_t live_storages() {
   const std::lock_guard lock(registry().mutex);
-  return int64_t(registry().live.size());
+  return registry().addresses.taken();
 }
 
 bool is_pending(const at::TensorBase& tensor) {
@@ -353,11 +354,9 @@ void realize_all() {
   std::vector<Ref<Storage>> held_storages;
   {
     const std::lock_guard lock(registry().mutex);
-    for (const auto& [address, memory] : registry().live) {
-      if (memory->storage && !memory->storage->is_realized()) {
-        held_storages.push_back(memory->storage);
-      }
-    }
+    registry().addresses.visit_taken([&](const Memory& memory) {
+      if (memory.storage && !memory.storage->is_realized()) held_storages.push_back(memory.storage);
+    });
   }
   std::vector<Storage*> storages;
   storages.reserve(held_storages.size());

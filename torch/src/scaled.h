@@ -1,0 +1,44 @@
+// What normalisations end in.
+#pragma once
+
+#include <optional>
+
+#include <ATen/core/Tensor.h>
+
+#include "formulas.h"
+#include "tensor/deferred_tensor.h"
+#include "weft/dtype.h"
+#include "weft/tensor.h"
+#include "weft/view.h"
+
+namespace weft::pytorch {
+
+// function(x) weight + bias, where they are given: beside(parameter, x) is how a parameter stands
+// beside it. One step, in the shape of x: functions are copied as bytes.
+template <class Function, class Beside>
+weft::Tensor scaled(const weft::Tensor& x, const Function& function, const Beside& beside,
+                    const std::optional<at::Tensor>& weight,
+                    const std::optional<at::Tensor>& bias) {
+  const auto plain = [function](Ints shape, const weft::Tensor& t) {
+    return function(t).reshape(shape);
+  };
+  const auto stretched = [function, beside](Ints shape, const weft::Tensor& t,
+                                            const weft::Tensor& w) {
+    return function(t).mul(beside(w, t)).reshape(shape);
+  };
+  const auto moved = [function, beside](Ints shape, const weft::Tensor& t, const weft::Tensor& b) {
+    return function(t).add(beside(b, t)).reshape(shape);
+  };
+  const auto both = [function, beside](Ints shape, const weft::Tensor& t, const weft::Tensor& w,
+                                       const weft::Tensor& b) {
+    return function(t).mul(beside(w, t)).add(beside(b, t)).reshape(shape);
+  };
+  if (!is_given(weight) && !is_given(bias)) return deferred_tensor(x.dtype(), x.shape(), plain, x);
+  const weft::Tensor p = wide_operand(is_given(weight) ? *weight : *bias);
+  const DType dtype = wider(x.dtype(), p.dtype());
+  if (!is_given(weight)) return deferred_tensor(dtype, x.shape(), moved, x, p);
+  if (!is_given(bias)) return deferred_tensor(dtype, x.shape(), stretched, x, p);
+  return deferred_tensor(dtype, x.shape(), both, x, p, wide_operand(*bias));
+}
+
+}  // namespace weft::pytorch
