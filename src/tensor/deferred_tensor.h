@@ -62,6 +62,16 @@ Tensor deferred_tensor(const TensorOutcome& outcome, const Formula& formula, con
       },
       read_all(first, rest...));
 }
+// The same of what was read already, as a Value.
+template <class Formula, class... Sources>
+Ref<Value> deferred_value(const TensorOutcome& outcome, const Formula& formula,
+                          const Ref<Value>& first, const Sources&... rest) {
+  const auto written_out = [formula, dtype = outcome.dtype](Ints sizes, auto... later) {
+    return read(detail::formula_of_tensors(formula, dtype, sizes, tensor_of(std::move(later))...));
+  };
+  return deferred({outcome.dtype, first->device(), outcome.shape, outcome.values}, written_out,
+                  first, rest...);
+}
 template <class Formula, class... Rest>
 Tensor deferred_tensor(DType dtype, Ints shape, const Formula& formula, const Tensor& first,
                        const Rest&... rest) {

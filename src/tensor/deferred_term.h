@@ -33,15 +33,16 @@ Term deferred(const Term& x, const Term& y) {
   return Term(deferred({like.dtype(), like.device(), like.shape(), kValuesOfFunction}, written_out,
                        x.value(), y.value()));
 }
-// formula(x, rest...), which is copied as bytes: of the dtype and shape of x.
+// formula(x, rest...), which is copied as bytes: of the dtype and shape of x. A few operations.
 template <class Formula, class... Rest>
-Term deferred_with(const Formula& formula, const Term& x, const Rest&... rest) {
+Term deferred_step(const Formula& formula, const Term& x, const Rest&... rest) {
+  constexpr int64_t values = 8;
   const Value& like = *x.value();
-  const auto written_out = [formula](Ints, const auto&... values) {
-    return formula(Term(values)...).value();
+  const auto written_out = [formula](Ints, const auto&... read) {
+    return formula(Term(read)...).value();
   };
-  return Term(deferred({like.dtype(), like.device(), like.shape(), kValuesOfFunction}, written_out,
-                       x.value(), rest.value()...));
+  return Term(deferred({like.dtype(), like.device(), like.shape(), values}, written_out, x.value(),
+                       rest.value()...));
 }
 
 }  // namespace weft

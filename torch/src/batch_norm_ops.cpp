@@ -12,12 +12,14 @@
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
+#include "base/ref.h"
 #include "formulas.h"
 #include "native.h"
 #include "operators.h"
 #include "scaled.h"
 #include "storage.h"
 #include "tensor/deferred_tensor.h"
+#include "value/value.h"
 #include "weft/dtype.h"
 #include "weft/small_vector.h"
 #include "weft/tensor.h"
@@ -71,32 +73,32 @@ weft::Tensor centred(const weft::Tensor& x, const weft::Tensor& mean, const weft
 }
 
 // Of two vectors of one number per channel.
-weft::Tensor product(const weft::Tensor& a, const weft::Tensor& b) {
+Ref<Value> product(const Ref<Value>& a, const Ref<Value>& b) {
   const auto formula = [](Ints shape, const weft::Tensor& x, const weft::Tensor& y) {
     return x.reshape(shape).mul(y.reshape(shape));
   };
-  return deferred_tensor(wider(a.dtype(), b.dtype()), {a.numel()}, formula, a, b);
+  return deferred_value({wider(a->dtype(), b->dtype()), {a->numel()}}, formula, a, b);
 }
 
 struct Statistics {
-  weft::Tensor mean, variance;
+  Ref<Value> mean, variance;
 };
-Statistics statistics(const weft::Tensor& x) {
-  const Sizes shape{x.shape()[1]};
-  return {deferred_tensor(x.dtype(), shape, &mean_of, x),
-          deferred_tensor(x.dtype(), shape, &variance_of, x)};
+Statistics statistics(const Ref<Value>& x) {
+  const Sizes shape{x->shape()[1]};
+  return {deferred_value({x->dtype(), shape}, &mean_of, x),
+          deferred_value({x->dtype(), shape}, &variance_of, x)};
 }
 
 // before (1 - momentum) + now factor momentum
-void update(const MaybeTensor& running, const weft::Tensor& now, double momentum,
+void update(const MaybeTensor& running, const Ref<Value>& now, double momentum,
             std::optional<double> factor) {
   if (!is_given(running)) return;
-  const weft::Tensor before = wide_operand(*running);
+  const Ref<Value> before = wide_value(*running);
   const auto formula = [momentum, factor](const weft::Tensor& b, const weft::Tensor& n) {
     const weft::Tensor added = factor ? n.mul(*factor) : n;
     return b.mul(1 - momentum).add(added.cast(b.dtype()).mul(momentum));
   };
-  put(*running, deferred_tensor(before.dtype(), before.shape(), formula, before, now));
+  put(*running, deferred_value({before->dtype(), before->shape()}, formula, before, now));
 }
 void update(const MaybeTensor& running_mean, const MaybeTensor& running_var, const Statistics& now,
             const at::Tensor& input, double momentum) {
@@ -125,9 +127,9 @@ Three batch_norm(const at::Tensor& input, const MaybeTensor& weight, const Maybe
                                const weft::Tensor& variance) {
       return centred(t, mean, inverse_deviation(variance, eps));
     };
-    const weft::Tensor x = wide_operand(input), variance = wide_operand(*running_var);
-    const weft::Tensor y = deferred_tensor(wider(x.dtype(), variance.dtype()), x.shape(), formula,
-                                           x, wide_operand(*running_mean), variance);
+    const Ref<Value> x = wide_value(input), variance = wide_value(*running_var);
+    const Ref<Value> y = deferred_value({wider(x->dtype(), variance->dtype()), x->shape()}, formula,
+                                        x, wide_value(*running_mean), variance);
     const auto as_it_is = [](const weft::Tensor& t) { return t; };
     return {give_in(scaled(y, as_it_is, &along_channels, weight, bias), type, format), none(),
             none()};
@@ -138,13 +140,13 @@ Three batch_norm(const at::Tensor& input, const MaybeTensor& weight, const Maybe
     put(invstd, number(std::numeric_limits<double>::quiet_NaN(), kept));
     return {empty(input.sizes(), type), mean, invstd};
   }
-  const weft::Tensor x = wide_operand(input);
+  const Ref<Value> x = wide_value(input);
   const auto invstd_of = [eps](const weft::Tensor& v) { return inverse_deviation(v, eps); };
   const auto whole = [eps](const weft::Tensor& t) {
     return centred(t, mean_of(t), inverse_deviation(variance_of(t), eps));
   };
   Statistics now = statistics(x);
-  weft::Tensor invstd = deferred_tensor(x.dtype(), now.mean.shape(), invstd_of, now.variance);
+  Ref<Value> invstd = deferred_value({x->dtype(), now.mean->shape()}, invstd_of, now.variance);
   at::Tensor y = give_in(scaled(x, whole, &along_channels, weight, bias), type, format);
   update(running_mean, running_var, now, input, momentum);
   return {std::move(y), give(std::move(now.mean), kept), give(std::move(invstd), kept)};
@@ -212,7 +214,7 @@ std::tuple<at::Tensor, at::Tensor> update_stats(const at::Tensor& input,
                                                 const MaybeTensor& running_var, double momentum) {
   check_channels(input, running_mean, "running_mean");
   check_channels(input, running_var, "running_var");
-  Statistics now = statistics(wide_operand(input));
+  Statistics now = statistics(wide_value(input));
   update(running_mean, running_var, now, input, momentum);
   return {give(std::move(now.mean), input.scalar_type()),
           give(std::move(now.variance), input.scalar_type())};
@@ -241,16 +243,14 @@ Three batch_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
     if (wanted[2]) std::get<2>(result) = zeros();
     return result;
   }
-  const weft::Tensor mean = wide_operand(train ? *save_mean : *running_mean);
+  const Ref<Value> mean = wide_value(train ? *save_mean : *running_mean);
   const auto invstd_of = [eps](const weft::Tensor& v) { return inverse_deviation(v, eps); };
-  const weft::Tensor deviation = wide_operand(train ? *save_invstd : *running_var);
-  const weft::Tensor invstd =
-      train ? deviation
-            : deferred_tensor(deviation.dtype(), deviation.shape(), invstd_of, deviation);
-  const weft::Tensor g = wide_operand(gradient), x = wide_operand(input);
-  const weft::Tensor xhat =
-      deferred_tensor(wider(x.dtype(), invstd.dtype()), x.shape(), &centred, x, mean, invstd);
-  const DType dtype = wider(g.dtype(), xhat.dtype());
+  Ref<Value> invstd = wide_value(train ? *save_invstd : *running_var);
+  if (!train) invstd = deferred_value({invstd->dtype(), invstd->shape()}, invstd_of, invstd);
+  const Ref<Value> g = wide_value(gradient), x = wide_value(input);
+  const Ref<Value> xhat =
+      deferred_value({wider(x->dtype(), invstd->dtype()), x->shape()}, &centred, x, mean, invstd);
+  const DType dtype = wider(g->dtype(), xhat->dtype());
   if (wanted[0]) {
     const double share = 1.0 / double(elements_per_channel(input));
     const auto formula = [train, share](const weft::Tensor& by, const weft::Tensor& h,
@@ -263,21 +263,21 @@ Three batch_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
       }
       return dx.mul(along_channels(scale, by));
     };
-    const weft::Tensor scale = is_given(weight) ? product(invstd, wide_operand(*weight)) : invstd;
+    const Ref<Value> scale = is_given(weight) ? product(invstd, wide_value(*weight)) : invstd;
     std::get<0>(result) =
-        give_in(deferred_tensor(wider(dtype, scale.dtype()), g.shape(), formula, g, xhat, scale),
+        give_in(deferred_value({wider(dtype, scale->dtype()), g->shape()}, formula, g, xhat, scale),
                 type, input.suggest_memory_format());
   }
+  const int64_t channels = input.size(1);
   if (wanted[1]) {
     const auto formula = [](const weft::Tensor& by, const weft::Tensor& h) {
       return by.mul(h).sum(axes_of_batch(by));
     };
-    std::get<1>(result) =
-        give(deferred_tensor(dtype, {input.size(1)}, formula, g, xhat), parameter);
+    std::get<1>(result) = give(deferred_value({dtype, {channels}}, formula, g, xhat), parameter);
   }
   if (wanted[2]) {
     const auto formula = [](const weft::Tensor& by) { return by.sum(axes_of_batch(by)); };
-    std::get<2>(result) = give(deferred_tensor(g.dtype(), {input.size(1)}, formula, g), parameter);
+    std::get<2>(result) = give(deferred_value({g->dtype(), {channels}}, formula, g), parameter);
   }
   return result;
 }

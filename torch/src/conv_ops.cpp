@@ -11,12 +11,14 @@
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
+#include "base/ref.h"
 #include "convert.h"
 #include "formulas.h"
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
 #include "tensor/deferred_tensor.h"
+#include "value/value.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -108,7 +110,7 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
                        bool transposed, at::IntArrayRef output_padding, int64_t groups) {
   const Convolution conv(weight, stride, padding, dilation, transposed, output_padding, groups);
   conv.check(input, weight);
-  const weft::Tensor x = wide_operand(input), w = wide_operand(weight);
+  const Ref<Value> x = wide_value(input), w = wide_value(weight);
   const Sizes shape = conv.shape_of(input.sizes(), weight.sizes());
   if (is_given(bias)) check_sizes("bias", *bias, {shape[1]});
   const auto plain = [conv](const weft::Tensor& a, const weft::Tensor& b) { return conv.of(a, b); };
@@ -116,8 +118,8 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
     return conv.of(a, b, c);
   };
   return give_in(is_given(bias)
-                     ? deferred_tensor(x.dtype(), shape, biased, x, w, wide_operand(*bias))
-                     : deferred_tensor(x.dtype(), shape, plain, x, w),
+                     ? deferred_value({x->dtype(), shape}, biased, x, w, wide_value(*bias))
+                     : deferred_value({x->dtype(), shape}, plain, x, w),
                  input.scalar_type(), format_of(input, weight));
 }
 
@@ -128,29 +130,33 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
   const Convolution conv(weight, stride, padding, dilation, transposed, output_padding, groups);
   conv.check(input, weight);
   check_sizes("the gradient", gradient, ints(conv.shape_of(input.sizes(), weight.sizes())));
-  const weft::Tensor g = wide_operand(gradient);
+  const Ref<Value> g = wide_value(gradient);
   const c10::MemoryFormat format = format_of(input, weight);
   at::Tensor by_input, by_weight, by_bias;
   if (wanted[0]) {
-    const weft::Tensor w = wide_operand(weight);
+    const Ref<Value> w = wide_value(weight);
     const auto formula = [conv](Ints shape, const weft::Tensor& by, const weft::Tensor& b) {
       return pulled_back(ints(Sizes(shape)), by, [&](const auto& t) { return conv.of(t, b); });
     };
-    by_input = give_in(deferred_tensor(g.dtype(), ints(input.sizes()), formula, g, w),
+    by_input = give_in(deferred_value({g->dtype(), ints(input.sizes())}, formula, g, w),
                        input.scalar_type(), format);
   }
   if (wanted[1]) {
-    const weft::Tensor x = wide_operand(input);
+    const Ref<Value> x = wide_value(input);
     const auto formula = [conv](Ints shape, const weft::Tensor& by, const weft::Tensor& a) {
       return pulled_back(ints(Sizes(shape)), by, [&](const auto& t) { return conv.of(a, t); });
     };
-    by_weight = give_in(deferred_tensor(g.dtype(), ints(weight.sizes()), formula, g, x),
+    by_weight = give_in(deferred_value({g->dtype(), ints(weight.sizes())}, formula, g, x),
                         weight.scalar_type(), format);
   }
   if (wanted[2]) {
-    std::vector<int64_t> axes{0};
-    for (int64_t i = 2; i < gradient.dim(); i++) axes.push_back(i);
-    by_bias = give(g.sum(axes), weight.scalar_type());
+    const auto formula = [](const weft::Tensor& by) {
+      std::vector<int64_t> axes{0};
+      for (int64_t i = 2; i < by.ndim(); i++) axes.push_back(i);
+      return by.sum(axes);
+    };
+    const Ref<Value> sum = deferred_value({g->dtype(), {gradient.size(1)}}, formula, g);
+    by_bias = give(sum, weight.scalar_type());
   }
   return {std::move(by_input), std::move(by_weight), std::move(by_bias)};
 }

@@ -10,27 +10,7 @@
 
 namespace weft::pytorch {
 
-Held held(c10::ScalarType type) {
-  using T = c10::ScalarType;
-  switch (type) {
-    case T::Bool: return {dtypes::bool_};
-    case T::Char: return {dtypes::int8};
-    case T::Short: return {dtypes::int16};
-    case T::Int: return {dtypes::int32};
-    case T::Long: return {dtypes::int64};
-    case T::Byte: return {dtypes::uint8};
-    case T::UInt16: return {dtypes::uint16};
-    case T::UInt32: return {dtypes::uint32};
-    case T::UInt64: return {dtypes::uint64};
-    case T::Half: return {dtypes::float16};
-    case T::BFloat16: return {dtypes::bfloat16};
-    case T::Float: return {dtypes::float32};
-    case T::Double: return {dtypes::float64};
-    case T::ComplexHalf: return {dtypes::float16, true, false};
-    case T::ComplexFloat: return {dtypes::float32, true, false};
-    case T::ComplexDouble: return {dtypes::float64, true, false};
-    default: break;
-  }
+Held detail::held_by_width(c10::ScalarType type) {
   switch (c10::elementSize(type)) {
     case 1: return {dtypes::uint8, false, false};
     case 2: return {dtypes::uint16, false, false};

@@ -1,8 +1,9 @@
 // PyTorch's dtypes, numbers and lists as weft's.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include <ATen/core/TensorBase.h>
 #include <c10/core/Scalar.h>
@@ -22,7 +23,39 @@ struct Held {
   bool is_complex = false;
   bool is_computed = true;  // weft computes with it; else only its bits are moved
 };
-Held held(c10::ScalarType type);
+
+namespace detail {
+
+constexpr auto kHeldTypes = [] {
+  using T = c10::ScalarType;
+  std::array<Held, size_t(T::NumOptions)> all{};  // void: found by its width
+  const auto set = [&](T type, Held h) { all[size_t(type)] = h; };
+  set(T::Bool, {dtypes::bool_});
+  set(T::Char, {dtypes::int8});
+  set(T::Short, {dtypes::int16});
+  set(T::Int, {dtypes::int32});
+  set(T::Long, {dtypes::int64});
+  set(T::Byte, {dtypes::uint8});
+  set(T::UInt16, {dtypes::uint16});
+  set(T::UInt32, {dtypes::uint32});
+  set(T::UInt64, {dtypes::uint64});
+  set(T::Half, {dtypes::float16});
+  set(T::BFloat16, {dtypes::bfloat16});
+  set(T::Float, {dtypes::float32});
+  set(T::Double, {dtypes::float64});
+  set(T::ComplexHalf, {dtypes::float16, true, false});
+  set(T::ComplexFloat, {dtypes::float32, true, false});
+  set(T::ComplexDouble, {dtypes::float64, true, false});
+  return all;
+}();
+Held held_by_width(c10::ScalarType type);
+
+}  // namespace detail
+
+inline Held held(c10::ScalarType type) {
+  const Held& known = detail::kHeldTypes[size_t(type)];
+  return known.dtype.is_void() ? detail::held_by_width(type) : known;
+}
 
 // Of a type that weft computes with.
 DType dtype_of(c10::ScalarType type);

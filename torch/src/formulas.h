@@ -13,9 +13,11 @@
 #include <c10/util/ArrayRef.h>
 #include <c10/util/Exception.h>
 
+#include "base/ref.h"
 #include "convert.h"
 #include "storage.h"
 #include "tensor/operand.h"
+#include "value/value.h"
 #include "weft/dtype.h"
 #include "weft/gradient.h"
 #include "weft/tensor.h"
@@ -27,6 +29,12 @@ inline weft::Tensor wide(const weft::Tensor& x) {
   return x.dtype().is_float() && x.dtype().bits() < 32 ? x.cast(dtypes::float32) : x;
 }
 inline weft::Tensor wide_operand(const at::Tensor& x) { return wide(operand(x)); }
+// The same, read.
+inline Ref<Value> wide_value(const at::Tensor& x) {
+  Ref<Value> value = value_of(x);
+  const bool is_narrow = value->dtype().is_float() && value->dtype().bits() < 32;
+  return is_narrow ? cast_value(std::move(value), dtypes::float32) : value;
+}
 // Statistics and parameters may be wider than what they are of.
 inline DType wider(DType a, DType b) { return a.bits() < b.bits() ? b : a; }
 
@@ -56,12 +64,10 @@ inline void check_sizes(const char* what, const at::Tensor& x, c10::IntArrayRef 
 }
 
 // A tensor of the device with these values, in this order of memory.
-inline at::Tensor give_in(weft::Tensor value, c10::ScalarType type, c10::MemoryFormat format) {
-  const Sizes shape(value.shape());
-  at::Tensor result = empty(ints(shape), type);
-  if (format != c10::MemoryFormat::Contiguous) {
-    result.unsafeGetTensorImpl()->empty_tensor_restride(format);
-  }
+inline at::Tensor give_in(Ref<Value> value, c10::ScalarType type, c10::MemoryFormat format) {
+  if (format == c10::MemoryFormat::Contiguous) return give(std::move(value), type);
+  at::Tensor result = empty(ints(Sizes(value->shape())), type);
+  result.unsafeGetTensorImpl()->empty_tensor_restride(format);
   put(result, std::move(value));
   return result;
 }

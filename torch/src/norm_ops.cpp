@@ -13,6 +13,7 @@
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
+#include "base/ref.h"
 #include "convert.h"
 #include "formulas.h"
 #include "native.h"
@@ -20,6 +21,7 @@
 #include "scaled.h"
 #include "storage.h"
 #include "tensor/deferred_tensor.h"
+#include "value/value.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -55,11 +57,11 @@ Moments moments(const weft::Tensor& x, int64_t first, int64_t past, double eps) 
 }
 
 // (x - mean) rstd
-weft::Tensor centred(const weft::Tensor& x, const weft::Tensor& mean, const weft::Tensor& rstd) {
+Ref<Value> centred(const Ref<Value>& x, const Ref<Value>& mean, const Ref<Value>& rstd) {
   const auto formula = [](const weft::Tensor& t, const weft::Tensor& m, const weft::Tensor& r) {
     return t.sub(m).mul(r);
   };
-  return deferred_tensor(wider(x.dtype(), rstd.dtype()), x.shape(), formula, x, mean, rstd);
+  return deferred_value({wider(x->dtype(), rstd->dtype()), x->shape()}, formula, x, mean, rstd);
 }
 
 // The gradient by x of xhat = (x - mean) rstd, of that by xhat.
@@ -69,32 +71,32 @@ weft::Tensor through(const weft::Tensor& by, const weft::Tensor& xhat, const wef
   const weft::Tensor level = by.mean(axes, true), slope = by.mul(xhat).mean(axes, true);
   return by.sub(level).sub(xhat.mul(slope)).mul(rstd);
 }
-weft::Tensor through_moments(const weft::Tensor& g, const weft::Tensor& xhat,
-                             const weft::Tensor& rstd, int64_t first, int64_t past) {
+Ref<Value> through_moments(const Ref<Value>& g, const Ref<Value>& xhat, const Ref<Value>& rstd,
+                           int64_t first, int64_t past) {
   const auto formula = [first, past](const weft::Tensor& by, const weft::Tensor& x,
                                      const weft::Tensor& r) {
     return through(by, x, r, first, past);
   };
-  return deferred_tensor(wider(g.dtype(), xhat.dtype()), g.shape(), formula, g, xhat, rstd);
+  return deferred_value({wider(g->dtype(), xhat->dtype()), g->shape()}, formula, g, xhat, rstd);
 }
 
 // a b, which stands beside the last axes of a.
-weft::Tensor product(const weft::Tensor& a, const weft::Tensor& b) {
+Ref<Value> product(const Ref<Value>& a, const Ref<Value>& b) {
   const auto formula = [](const weft::Tensor& x, const weft::Tensor& y) { return x.mul(y); };
-  return deferred_tensor(wider(a.dtype(), b.dtype()), a.shape(), formula, a, b);
+  return deferred_value({wider(a->dtype(), b->dtype()), a->shape()}, formula, a, b);
 }
 // The sum over axes [0, past),
-weft::Tensor summed(const weft::Tensor& a, int64_t past) {
+Ref<Value> summed(const Ref<Value>& a, int64_t past) {
   const auto formula = [past](const weft::Tensor& x) { return x.sum(axes_from(0, past)); };
-  return deferred_tensor(a.dtype(), a.shape().subspan(size_t(past)), formula, a);
+  return deferred_value({a->dtype(), a->shape().subspan(size_t(past))}, formula, a);
 }
 // ... of a product.
-weft::Tensor summed_product(const weft::Tensor& a, const weft::Tensor& b, int64_t past) {
+Ref<Value> summed_product(const Ref<Value>& a, const Ref<Value>& b, int64_t past) {
   const auto formula = [past](const weft::Tensor& x, const weft::Tensor& y) {
     return x.mul(y).sum(axes_from(0, past));
   };
-  return deferred_tensor(wider(a.dtype(), b.dtype()), a.shape().subspan(size_t(past)), formula, a,
-                         b);
+  return deferred_value({wider(a->dtype(), b->dtype()), a->shape().subspan(size_t(past))}, formula,
+                        a, b);
 }
 
 // ---- layers
@@ -116,7 +118,7 @@ Three layer_norm(const at::Tensor& input, at::IntArrayRef normalized_shape,
     }
     return {empty(input.sizes(), input.scalar_type()), mean, rstd};
   }
-  const weft::Tensor x = wide_operand(input);
+  const Ref<Value> x = wide_value(input);
   const auto mean_of = [first](const weft::Tensor& t) {
     return moments(t, first, t.ndim(), 0).mean;
   };
@@ -129,8 +131,8 @@ Three layer_norm(const at::Tensor& input, at::IntArrayRef normalized_shape,
   const auto as_it_is = [](const weft::Tensor& p, const weft::Tensor&) { return p; };
   const Ints shape = ints(at::IntArrayRef(kept));
   return {give(scaled(x, centred_of, as_it_is, weight, bias), input.scalar_type()),
-          give(deferred_tensor(x.dtype(), shape, mean_of, x), type),
-          give(deferred_tensor(x.dtype(), shape, rstd_of, x), type)};
+          give(deferred_value({x->dtype(), shape}, mean_of, x), type),
+          give(deferred_value({x->dtype(), shape}, rstd_of, x), type)};
 }
 
 Three layer_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
@@ -150,10 +152,10 @@ Three layer_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
   check_sizes("the gradient", gradient, input.sizes());
   check_sizes("the mean", mean, ints(kept));
   check_sizes("the deviation", rstd, ints(kept));
-  const weft::Tensor g = wide_operand(gradient), r = wide_operand(rstd);
-  const weft::Tensor xhat = centred(wide_operand(input), wide_operand(mean), r);
+  const Ref<Value> g = wide_value(gradient), r = wide_value(rstd);
+  const Ref<Value> xhat = centred(wide_value(input), wide_value(mean), r);
   if (wanted[0]) {
-    const weft::Tensor by_xhat = is_given(weight) ? product(g, wide_operand(*weight)) : g;
+    const Ref<Value> by_xhat = is_given(weight) ? product(g, wide_value(*weight)) : g;
     std::get<0>(result) =
         give(through_moments(by_xhat, xhat, r, first, input.dim()), input.scalar_type());
   }
@@ -180,13 +182,12 @@ struct Groups {
   }
   weft::Tensor of_statistic(const weft::Tensor& s) const { return s.reshape({n, groups, 1, 1}); }
   // (x - mean) rstd, as x is.
-  weft::Tensor centred(const weft::Tensor& x, const weft::Tensor& mean,
-                       const weft::Tensor& rstd) const {
+  Ref<Value> centred(const Ref<Value>& x, const Ref<Value>& mean, const Ref<Value>& rstd) const {
     const auto formula = [rows = *this](Ints shape, const weft::Tensor& t, const weft::Tensor& m,
                                         const weft::Tensor& r) {
       return rows.of(t).sub(rows.of_statistic(m)).mul(rows.of_statistic(r)).reshape(shape);
     };
-    return deferred_tensor(wider(x.dtype(), rstd.dtype()), x.shape(), formula, x, mean, rstd);
+    return deferred_value({wider(x->dtype(), rstd->dtype()), x->shape()}, formula, x, mean, rstd);
   }
 
   void check(const at::Tensor& x, const MaybeTensor& weight, const MaybeTensor& bias) const {
@@ -214,7 +215,7 @@ Three group_norm(const at::Tensor& input, const MaybeTensor& weight, const Maybe
   }
   const Groups rows{n, c, places, groups};
   rows.check(input, weight, bias);
-  const weft::Tensor x = wide_operand(input);
+  const Ref<Value> x = wide_value(input);
   const int64_t kept[] = {n, groups};
   const auto mean_of = [rows](Ints shape, const weft::Tensor& t) {
     return rows.of(t).mean(axes_from(2, 4)).reshape(shape);
@@ -223,9 +224,9 @@ Three group_norm(const at::Tensor& input, const MaybeTensor& weight, const Maybe
     const weft::Tensor squares = rows.of(t).sub(rows.of_statistic(m)).square();
     return squares.mean(axes_from(2, 4)).add(eps).rsqrt().reshape(shape);
   };
-  weft::Tensor mean = deferred_tensor(x.dtype(), Ints(kept), mean_of, x);
-  weft::Tensor rstd = deferred_tensor(x.dtype(), Ints(kept), rstd_of, x, mean);
-  const weft::Tensor xhat = rows.centred(x, mean, rstd);
+  Ref<Value> mean = deferred_value({x->dtype(), Ints(kept)}, mean_of, x);
+  Ref<Value> rstd = deferred_value({x->dtype(), Ints(kept)}, rstd_of, x, mean);
+  const Ref<Value> xhat = rows.centred(x, mean, rstd);
   const auto in_rows = [rows](const weft::Tensor& t) { return rows.of(t); };
   const auto beside = [rows](const weft::Tensor& p, const weft::Tensor&) {
     return rows.of_parameter(p);
@@ -236,12 +237,12 @@ Three group_norm(const at::Tensor& input, const MaybeTensor& weight, const Maybe
 }
 
 // That by xhat, of that by xhat times a weight.
-weft::Tensor by_xhat(const Groups& rows, const weft::Tensor& gradient, const weft::Tensor& weight) {
+Ref<Value> by_xhat(const Groups& rows, const Ref<Value>& gradient, const Ref<Value>& weight) {
   const auto formula = [rows](Ints shape, const weft::Tensor& by, const weft::Tensor& w) {
     return rows.of(by).mul(rows.of_parameter(w)).reshape(shape);
   };
-  return deferred_tensor(wider(gradient.dtype(), weight.dtype()), gradient.shape(), formula,
-                         gradient, weight);
+  return deferred_value({wider(gradient->dtype(), weight->dtype()), gradient->shape()}, formula,
+                        gradient, weight);
 }
 
 Three group_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
@@ -268,30 +269,30 @@ Three group_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
   rows.check(gradient, {}, {});
   TORCH_CHECK(mean.numel() == n * groups && rstd.numel() == n * groups, "Expected ", n, "x", groups,
               " statistics, got ", mean.sizes(), " and ", rstd.sizes());
-  const weft::Tensor g = wide_operand(gradient), r = wide_operand(rstd);
-  const weft::Tensor xhat = rows.centred(wide_operand(input), wide_operand(mean), r);
+  const Ref<Value> g = wide_value(gradient), r = wide_value(rstd);
+  const Ref<Value> xhat = rows.centred(wide_value(input), wide_value(mean), r);
   if (wanted[0]) {
-    const weft::Tensor by_rows = is_given(weight) ? by_xhat(rows, g, wide_operand(*weight)) : g;
+    const Ref<Value> by_rows = is_given(weight) ? by_xhat(rows, g, wide_value(*weight)) : g;
     const auto formula = [rows](Ints shape, const weft::Tensor& by, const weft::Tensor& h,
                                 const weft::Tensor& d) {
       return through(rows.of(by), rows.of(h), rows.of_statistic(d), 2, 4).reshape(shape);
     };
-    std::get<0>(result) = give_in(deferred_tensor(wider(by_rows.dtype(), xhat.dtype()),
-                                                  xhat.shape(), formula, by_rows, xhat, r),
+    const DType dtype = wider(by_rows->dtype(), xhat->dtype());
+    std::get<0>(result) = give_in(deferred_value({dtype, xhat->shape()}, formula, by_rows, xhat, r),
                                   input.scalar_type(), input.suggest_memory_format());
   }
   if (wanted[1]) {
     const auto formula = [rows](const weft::Tensor& by, const weft::Tensor& h) {
       return rows.of(by).mul(rows.of(h)).sum(std::vector<int64_t>{0, 3}).reshape({rows.c});
     };
-    std::get<1>(result) =
-        give(deferred_tensor(wider(g.dtype(), xhat.dtype()), {c}, formula, g, xhat), parameter());
+    std::get<1>(result) = give(
+        deferred_value({wider(g->dtype(), xhat->dtype()), {c}}, formula, g, xhat), parameter());
   }
   if (wanted[2]) {
     const auto formula = [rows](const weft::Tensor& by) {
       return rows.of(by).sum(std::vector<int64_t>{0, 3}).reshape({rows.c});
     };
-    std::get<2>(result) = give(deferred_tensor(g.dtype(), {c}, formula, g), parameter());
+    std::get<2>(result) = give(deferred_value({g->dtype(), {c}}, formula, g), parameter());
   }
   return result;
 }
@@ -313,8 +314,8 @@ std::tuple<at::Tensor, at::Tensor> rms_norm(const at::Tensor& input,
   at::native::_check_rms_norm_inputs_symint(input, c10::fromIntArrayRefSlow(normalized_shape),
                                             is_given(weight) ? *weight : none);
   const int64_t first = input.dim() - int64_t(normalized_shape.size());
-  const weft::Tensor x = wide_operand(input);
-  Sizes kept(x.shape());
+  const Ref<Value> x = wide_value(input);
+  Sizes kept(x->shape());
   std::fill(kept.begin() + first, kept.end(), 1);
   const auto rstd_of = [first, added = eps_of(input, eps)](const weft::Tensor& t) {
     return t.square().mean(axes_from(first, t.ndim()), true).add(added).rsqrt();
@@ -323,14 +324,14 @@ std::tuple<at::Tensor, at::Tensor> rms_norm(const at::Tensor& input,
   const auto scaled = [plain](const weft::Tensor& t, const weft::Tensor& w) {
     return plain(t).mul(w);
   };
-  const auto normalized_by = [&](const weft::Tensor& w) {
-    return deferred_tensor(wider(x.dtype(), w.dtype()), x.shape(), scaled, x, w);
+  const auto normalized_by = [&](const Ref<Value>& w) {
+    return deferred_value({wider(x->dtype(), w->dtype()), x->shape()}, scaled, x, w);
   };
   const c10::ScalarType type = input.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-  return {give(is_given(weight) ? normalized_by(wide_operand(*weight))
-                                : deferred_tensor(x.dtype(), x.shape(), plain, x),
+  return {give(is_given(weight) ? normalized_by(wide_value(*weight))
+                                : deferred_value({x->dtype(), x->shape()}, plain, x),
                input.scalar_type()),
-          give(deferred_tensor(x.dtype(), kept, rstd_of, x), type)};
+          give(deferred_value({x->dtype(), kept}, rstd_of, x), type)};
 }
 
 std::tuple<at::Tensor, at::Tensor> rms_norm_backward(
@@ -342,26 +343,27 @@ std::tuple<at::Tensor, at::Tensor> rms_norm_backward(
   check_sizes("the gradient", gradient, input.sizes());
   check_sizes("the deviation", rstd, ints(kept));
   if (is_given(weight)) check_sizes("weight", *weight, normalized_shape);
-  const weft::Tensor g = wide_operand(gradient), r = wide_operand(rstd), x = wide_operand(input);
+  const Ref<Value> g = wide_value(gradient), r = wide_value(rstd), x = wide_value(input);
   at::Tensor by_input, by_weight;
   if (wanted[0]) {
-    const weft::Tensor by_xhat = is_given(weight) ? product(g, wide_operand(*weight)) : g;
+    const Ref<Value> by_xhat = is_given(weight) ? product(g, wide_value(*weight)) : g;
     const auto formula = [first](const weft::Tensor& by, const weft::Tensor& t,
                                  const weft::Tensor& d) {
       const weft::Tensor xhat = t.mul(d);
       const weft::Tensor slope = by.mul(xhat).mean(axes_from(first, t.ndim()), true);
       return by.sub(xhat.mul(slope)).mul(d);
     };
-    const DType dtype = wider(wider(by_xhat.dtype(), x.dtype()), r.dtype());
-    by_input = give(deferred_tensor(dtype, x.shape(), formula, by_xhat, x, r), input.scalar_type());
+    const DType dtype = wider(wider(by_xhat->dtype(), x->dtype()), r->dtype());
+    by_input =
+        give(deferred_value({dtype, x->shape()}, formula, by_xhat, x, r), input.scalar_type());
   }
   if (wanted[1] && is_given(weight)) {
     const auto formula = [first](const weft::Tensor& by, const weft::Tensor& t,
                                  const weft::Tensor& d) {
       return by.mul(t.mul(d)).sum(axes_from(0, first));
     };
-    const DType dtype = wider(wider(g.dtype(), x.dtype()), r.dtype());
-    by_weight = give(deferred_tensor(dtype, x.shape().subspan(size_t(first)), formula, g, x, r),
+    const DType dtype = wider(wider(g->dtype(), x->dtype()), r->dtype());
+    by_weight = give(deferred_value({dtype, x->shape().subspan(size_t(first))}, formula, g, x, r),
                      weight->scalar_type());
   }
   return {by_input, by_weight};

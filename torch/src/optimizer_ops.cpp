@@ -94,21 +94,21 @@ void adam_one(const Step& step, const Rate& rate, const AdamNumbers& n, const at
   Term g = step.gradient(grad, n.maximize);
   if (n.weight_decay != 0 && decay == Decay::kOfGradient) g = g + p * n.weight_decay;
   const Term new_mean =
-      deferred_with([n](const Term& m, const Term& by) { return m + (by - m) * (1 - n.beta1); },
+      deferred_step([n](const Term& m, const Term& by) { return m + (by - m) * (1 - n.beta1); },
                     step.read(mean), g);
-  const Term new_square = deferred_with(
+  const Term new_square = deferred_step(
       [n](const Term& v, const Term& by) { return v * n.beta2 + by * by * (1 - n.beta2); },
       step.read(square), g);
   const Term most =
       largest != nullptr ? apply(Op::MAX, step.read(*largest), new_square) : new_square;
-  const Term direction = deferred_with(
+  const Term direction = deferred_step(
       [n](const Term& m, const Term& v, const Term& t) { return adam_direction(n, m, v, t); },
       new_mean, most, steps);
   const auto moved = [n](const Term& x, const Term& by, const Term& lr) {
     const bool decays = n.weight_decay != 0 && decay == Decay::kOfParameter;
     return (decays ? x * (1 - lr * n.weight_decay) : x) - lr * by;
   };
-  step.write(parameter, deferred_with(moved, p, direction, rate.in(p, step.type())));
+  step.write(parameter, deferred_step(moved, p, direction, rate.in(p, step.type())));
   step.write(mean, new_mean);
   step.write(square, new_square);
   if (largest != nullptr) step.write(*largest, most);

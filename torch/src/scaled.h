@@ -5,8 +5,10 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "base/ref.h"
 #include "formulas.h"
 #include "tensor/deferred_tensor.h"
+#include "value/value.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -16,9 +18,8 @@ namespace weft::pytorch {
 // function(x) weight + bias, where they are given: beside(parameter, x) is how a parameter stands
 // beside it. One step, in the shape of x: functions are copied as bytes.
 template <class Function, class Beside>
-weft::Tensor scaled(const weft::Tensor& x, const Function& function, const Beside& beside,
-                    const std::optional<at::Tensor>& weight,
-                    const std::optional<at::Tensor>& bias) {
+Ref<Value> scaled(const Ref<Value>& x, const Function& function, const Beside& beside,
+                  const std::optional<at::Tensor>& weight, const std::optional<at::Tensor>& bias) {
   const auto plain = [function](Ints shape, const weft::Tensor& t) {
     return function(t).reshape(shape);
   };
@@ -33,12 +34,13 @@ weft::Tensor scaled(const weft::Tensor& x, const Function& function, const Besid
                                        const weft::Tensor& b) {
     return function(t).mul(beside(w, t)).add(beside(b, t)).reshape(shape);
   };
-  if (!is_given(weight) && !is_given(bias)) return deferred_tensor(x.dtype(), x.shape(), plain, x);
-  const weft::Tensor p = wide_operand(is_given(weight) ? *weight : *bias);
-  const DType dtype = wider(x.dtype(), p.dtype());
-  if (!is_given(weight)) return deferred_tensor(dtype, x.shape(), moved, x, p);
-  if (!is_given(bias)) return deferred_tensor(dtype, x.shape(), stretched, x, p);
-  return deferred_tensor(dtype, x.shape(), both, x, p, wide_operand(*bias));
+  const Ints shape = x->shape();
+  if (!is_given(weight) && !is_given(bias)) return deferred_value({x->dtype(), shape}, plain, x);
+  const Ref<Value> p = wide_value(is_given(weight) ? *weight : *bias);
+  const DType dtype = wider(x->dtype(), p->dtype());
+  if (!is_given(weight)) return deferred_value({dtype, shape}, moved, x, p);
+  if (!is_given(bias)) return deferred_value({dtype, shape}, stretched, x, p);
+  return deferred_value({dtype, shape}, both, x, p, wide_value(*bias));
 }
 
 }  // namespace weft::pytorch

@@ -187,6 +187,27 @@ void keep_bound() {
   if (pending_values() > kMostPending && !is_capturing()) realize_all();
 }
 
+// What the tensor sees there from now on: of its dtype.
+void put_at(const Place& place, const at::TensorBase& tensor, const Held& type, Ref<Value> value) {
+  const View view = view_of_tensor(tensor, type, place.first);
+  const bool is_first = is_all_of(view, *place.memory) && begin(*place.memory, value, view);
+  if (is_first) return keep_bound();
+  const Ref<Storage> storage = storage_as(*place.memory, type.dtype);
+  if (!value->shape().empty()) value = broadcast(std::move(value), view.shape);
+  storage->write(is_expanded(view) ? without_expanded_axes(view) : view, std::move(value));
+  keep_bound();
+}
+
+// A new tensor that sees all of a storage, in its order.
+at::Tensor tensor_of_all(Ref<Storage> storage, const Sizes& shape, c10::ScalarType type) {
+  at::Tensor result = at::detail::make_tensor<c10::TensorImpl>(
+      storage_around(std::move(storage)), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+      c10::scalarTypeToTypeMeta(type));
+  result.unsafeGetTensorImpl()->set_sizes_contiguous(ints(shape));
+  keep_bound();
+  return result;
+}
+
 // The element of a CPU tensor: a number of the graph.
 weft::Tensor scalar_of(const at::TensorBase& tensor, DType dtype) {
   TORCH_CHECK(tensor.device().is_cpu() && tensor.dim() == 0,
@@ -235,6 +256,13 @@ weft::Tensor operand(const at::TensorBase& tensor, c10::ScalarType type) {
   return scalar_of(tensor, dtype_of(type));
 }
 
+Ref<Value> value_of(const at::TensorBase& tensor) {
+  if (tensor.device().type() != kDeviceType) return read(operand(tensor));
+  const Held type = held(tensor.scalar_type());
+  const Place place = place_of(tensor);
+  return storage_as(*place.memory, type.dtype)->read(view_of_tensor(tensor, type, place.first));
+}
+
 weft::Tensor number(const c10::Scalar& scalar, c10::ScalarType type) {
   return tensor_of(wrapped_constant(weft_device(), dtype_of(type), number_of(scalar)));
 }
@@ -245,31 +273,30 @@ void put(const at::TensorBase& tensor, weft::Tensor value) {
   const Place place = place_of(tensor);
   if (value.dtype() != type.dtype) value = value.cast(type.dtype);
   if (place.first == 0 && adopt(*place.memory, tensor, type, value)) return keep_bound();
-  const View view = view_of_tensor(tensor, type, place.first);
-  Ref<Value> read = weft::read(value);
-  const bool is_first = is_all_of(view, *place.memory) && begin(*place.memory, read, view);
-  if (is_first) return keep_bound();
-  const Ref<Storage> storage = storage_as(*place.memory, type.dtype);
-  if (!read->shape().empty()) read = broadcast(std::move(read), view.shape);
-  storage->write(is_expanded(view) ? without_expanded_axes(view) : view, std::move(read));
-  keep_bound();
+  put_at(place, tensor, type, weft::read(value));
+}
+void put(const at::TensorBase& tensor, Ref<Value> value) {
+  if (tensor.numel() == 0) return;
+  const Held type = held(tensor.scalar_type());
+  put_at(place_of(tensor), tensor, type, cast_value(std::move(value), type.dtype));
 }
 
 at::Tensor give(weft::Tensor value, c10::ScalarType type) {
   const Held kind = held(type);
   if (value.dtype() != kind.dtype) value = value.cast(kind.dtype);
-  const Sizes shape(value.shape());
-  if (kind.is_complex || value.numel() == 0 || !is_whole(value)) {
-    at::Tensor result = empty(ints(shape), type);
-    put(result, std::move(value));
-    return result;
+  if (value.numel() != 0 && is_whole(value)) {
+    const Sizes shape(value.shape());
+    return tensor_of_all(value.storage(), shape, type);
   }
-  at::Tensor result = at::detail::make_tensor<c10::TensorImpl>(
-      storage_around(value.storage()), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
-      c10::scalarTypeToTypeMeta(type));
-  result.unsafeGetTensorImpl()->set_sizes_contiguous(ints(shape));
-  keep_bound();
+  at::Tensor result = empty(ints(Sizes(value.shape())), type);
+  put(result, std::move(value));
   return result;
+}
+at::Tensor give(Ref<Value> value, c10::ScalarType type) {
+  const Sizes shape(value->shape());
+  Ref<Storage> storage = Storage::make(cast_value(std::move(value), held(type).dtype));
+  if (storage->numel() == 0) return empty(ints(shape), type);
+  return tensor_of_all(std::move(storage), shape, type);
 }
 
 c10::Storage storage_around(Ref<Storage> storage) {

@@ -15,6 +15,7 @@
 
 #include "base/ref.h"
 #include "value/storage.h"
+#include "value/value.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -39,14 +40,18 @@ weft::Tensor handle(const at::TensorBase& tensor);
 weft::Tensor operand(const at::TensorBase& tensor);
 // ... cast to this type, with which weft computes.
 weft::Tensor operand(const at::TensorBase& tensor, c10::ScalarType type);
+// What an operand is now.
+Ref<Value> value_of(const at::TensorBase& tensor);
 weft::Tensor number(const c10::Scalar& scalar, c10::ScalarType type);
 
 // ---- writing
 
 // `value`, cast and broadcast to `tensor`, is what the tensor sees from now on.
 void put(const at::TensorBase& tensor, weft::Tensor value);
+void put(const at::TensorBase& tensor, Ref<Value> value);
 // A new tensor of these values, contiguous.
 at::Tensor give(weft::Tensor value, c10::ScalarType type);
+at::Tensor give(Ref<Value> value, c10::ScalarType type);
 
 // A storage of PyTorch's around one of weft, and a tensor that sees a view of it.
 c10::Storage storage_around(Ref<Storage> storage);

@@ -88,10 +88,10 @@ at::Tensor channel_shuffle(const at::Tensor& self, int64_t groups) {
   TORCH_CHECK(channels % groups == 0, "Number of channels must be divisible by groups. Got ",
               channels, " channels and ", groups, " groups.");
   if (self.numel() == 0) return empty(self.sizes(), self.scalar_type());
-  return give_in(operand(self)
-                     .unflatten(1, {groups, channels / groups})
-                     .transpose(1, 2)
-                     .reshape(ints(self.sizes())),
+  return give_in(read(operand(self)
+                          .unflatten(1, {groups, channels / groups})
+                          .transpose(1, 2)
+                          .reshape(ints(self.sizes()))),
                  self.scalar_type(), self.suggest_memory_format());
 }
 
