@@ -5,8 +5,10 @@
 Models are those of torch_models.py. times: seconds of a step (median of STEPS) on device weft, with its
 torch.compile, on the CPU, and with PyTorch's own torch.compile, taken in turn. outside: the same on weft's device
 that runs no kernels: what a step costs beside them. kernels: of a step, and of the same model in weft's own Tensor
-(models.py). recording: microseconds of CPU to record an operator, and what PyTorch's CPU takes to do it on 100 elements.
+(models.py). recording: microseconds of CPU to record an operator, and what PyTorch's CPU takes to do it on about 100
+elements.
 """
+import functools
 import json
 import os
 import statistics
@@ -99,25 +101,50 @@ def measure_kernels(model):
     return {"device": counts[-1], "own": own_kernels(model)}
 
 
+# A loop without Python in it: gradients are operators that Python reaches through boxes, which take longer than they do.
+LOOP = """
+def run({names}, times: int):
+    results = torch.ops.aten.{call}
+    for _ in range(times - 1):
+        results = torch.ops.aten.{call}
+    return results
+"""
+
+
+@functools.cache
+def compiled_loop(names, call):
+    import torch
+    return torch.jit.CompilationUnit(LOOP.format(names=names, call=call)).run
+
+
+def scripted(call, **tensors):
+    run = compiled_loop(", ".join(tensors), call)
+    return lambda times: run(*tensors.values(), times)
+
+
 def recorded_operators(torch, device):
-    """Calls to be measured, by name: what PyTorch binds, without wrappers in Python around it."""
-    aten, nn = torch.ops.aten, torch._C._nn
+    """What is measured, by name: functions that do it so many times. Without wrappers in Python around what PyTorch binds."""
+    functions, nn = torch._C._VariableFunctions, torch._C._nn
 
     def ones(*shape):
         return torch.ones(*shape, device=device)
 
     x, matrix, image, weight = ones(100), ones(10, 10), ones(1, 4, 5, 5), ones(4, 4, 3, 3)
-    vector, scale, mean, running = ones(4), ones(10), ones(10, 1), (ones(4), ones(4))
+    vector, scale, mean, of_groups, running = ones(4), ones(10), ones(10, 1), ones(1, 2), (ones(4), ones(4))
     columns, classes = ones(1, 16, 16), torch.zeros(10, dtype=torch.int64, device=device)
-    three, pair = [True] * 3, ([1, 1], [1, 1], [1, 1])
-    of_groups, steps = ones(1, 2), [ones(()) for _ in range(MANY)]
-    state = [[ones(100) for _ in range(MANY)] for _ in range(4)]
+    state, steps = [[ones(100) for _ in range(MANY)] for _ in range(4)], [ones(()) for _ in range(MANY)]
 
     def adamw():
-        aten._fused_adamw_.default(*state, [], steps, lr=1e-3, beta1=0.9, beta2=0.999, weight_decay=0.01, eps=1e-8,
-                                   amsgrad=False, maximize=False)
+        functions._fused_adamw_(*state, [], steps, lr=1e-3, beta1=0.9, beta2=0.999, weight_decay=0.01, eps=1e-8,
+                                amsgrad=False, maximize=False)
 
-    return {
+    def many(operator, at_once=1):
+        def run(times):
+            for _ in range(times // at_once):
+                operator()
+        return run
+
+    operators = {
         "x + x": lambda: x + x,
         "x * 2.0": lambda: x * 2.0,
         "x.add_(x)": lambda: x.add_(x),
@@ -140,45 +167,49 @@ def recorded_operators(torch, device):
         "median": x.median,
         "mode": lambda: matrix.mode(1),
         "cummax": lambda: x.cummax(0),
-        "cdist": lambda: torch.cdist(matrix, matrix),
+        "cdist": lambda: functions.cdist(matrix, matrix, 2.0, None),
         "cross_entropy": lambda: nn.cross_entropy_loss(matrix, classes),
         "conv2d": lambda: torch.conv2d(image, weight, vector, padding=1),
-        "its gradients": lambda: aten.convolution_backward.default(image, image, weight, [4], *pair, False, [0, 0], 1, three),
-        "max_pool2d": lambda: aten.max_pool2d_with_indices.default(image, [2, 2]),
+        "max_pool2d": lambda: nn.max_pool2d_with_indices(image, [2, 2]),
         "adaptive_max_pool2d": lambda: nn.adaptive_max_pool2d(image, [2, 2]),
         "adaptive_avg_pool2d": lambda: nn.adaptive_avg_pool2d(image, [2, 2]),
         "unfold": lambda: nn.im2col(image, [2, 2], [1, 1], [0, 0], [1, 1]),
         "fold": lambda: nn.col2im(columns, [5, 5], [2, 2], [1, 1], [0, 0], [1, 1]),
-        "batch_norm, evaluated": lambda: torch.batch_norm(image, vector, vector, *running, False, 0.1, 1e-5, False),
-        "batch_norm, training": lambda: torch.batch_norm(image, vector, vector, *running, True, 0.1, 1e-5, False),
-        "gradients of batch_norm": lambda: aten.native_batch_norm_backward.default(
-            image, image, vector, *running, vector, vector, True, 1e-5, three),
+        "batch_norm": lambda: torch.batch_norm(image, vector, vector, *running, False, 0.1, 1e-5, False),
+        "batch_norm in training": lambda: torch.batch_norm(image, vector, vector, *running, True, 0.1, 1e-5, False),
         "layer_norm": lambda: torch.layer_norm(matrix, [10], scale, scale),
-        "gradients of layer_norm": lambda: aten.native_layer_norm_backward.default(
-            matrix, matrix, [10], mean, mean, scale, scale, three),
         "group_norm": lambda: torch.group_norm(image, 2, vector, vector),
-        "gradients of group_norm": lambda: aten.native_group_norm_backward.default(
-            image, image, of_groups, of_groups, vector, 1, 4, 25, 2, three),
         "rms_norm": lambda: torch.rms_norm(matrix, [10], scale),
-        "fused AdamW, a parameter": adamw,  # of MANY
     }
+    gradients = {
+        "gradients of conv2d": scripted(
+            "convolution_backward(x, x, w, [4], [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [True, True, True])",
+            x=image, w=weight),
+        "gradients of batch_norm": scripted(
+            "native_batch_norm_backward(x, x, v, v, v, v, v, True, 1e-5, [True, True, True])", x=image, v=vector),
+        "gradients of layer_norm": scripted(
+            "native_layer_norm_backward(x, x, [10], m, m, w, w, [True, True, True])", x=matrix, m=mean, w=scale),
+        "gradients of group_norm": scripted(
+            "native_group_norm_backward(x, x, m, m, v, 1, 4, 25, 2, [True, True, True])", x=image, m=of_groups, v=vector),
+    }
+    return {**{name: many(operator) for name, operator in operators.items()}, **gradients,
+            "fused AdamW, for each parameter": many(adamw, at_once=MANY)}
 
 
 def measure_recording(_):
     import torch
     import weft.torch  # noqa: F401
-    result = {}
+    torch._C._set_graph_executor_optimize(False)  # loops of equal operators stay
+    times, result = 2000, {}
     for device in ("weft", "cpu"):
         for name in recorded_operators(torch, device):
             best = float("inf")
             for _ in range(20):
-                operator = recorded_operators(torch, device)[name]
-                calls = 2000 // MANY if "a parameter" in name else 2000
-                operator()
+                run = recorded_operators(torch, device)[name]
+                run(MANY)
                 start = time.thread_time()
-                for _ in range(calls):
-                    operator()
-                best = min(best, (time.thread_time() - start) / 2000)
+                run(times)
+                best = min(best, (time.thread_time() - start) / times)
             result.setdefault(name, {})[device] = best * 1e6
     return result
 

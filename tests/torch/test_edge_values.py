@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from on_both_devices import DEVICES
+from on_both_devices import DEVICES, same_on_both
 
 INFINITY = float("inf")
 EDGES = [INFINITY, -INFINITY, float("nan"), 0.0, -0.0, 4.0, -4.0]
@@ -35,3 +35,10 @@ def test_gelu_of_infinity(dtype):
     x = torch.tensor([INFINITY, -INFINITY], dtype=dtype, device="weft")
     values = torch.nn.functional.gelu(x).tolist()
     assert values[0] == INFINITY and values[1] != values[1]
+
+
+@same_on_both
+def test_nan_is_the_mode_of_rows_without_numbers(d):
+    nan = torch.nan
+    rows = torch.tensor([[1, nan, 1, 2], [nan, nan, nan, nan], [nan, 2, 2, 1], [nan, nan, torch.inf, torch.inf]], device=d)
+    return rows.mode(1).values

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include <c10/util/Exception.h>
 #include <sys/mman.h>

@@ -130,7 +130,8 @@ weft::Tensor place_of_mode(const weft::Tensor& given, int64_t axis) {
   const weft::Tensor equal = rows.unsqueeze(-1).eq(rows.unsqueeze(-2));
   const weft::Tensor count = equal.cast(dtypes::int32).sum(last);
   const weft::Tensor is_frequent = count.eq(count.max(last, true));
-  const weft::Tensor most = rows.max(last, true);
+  // NaN equals nothing: it is the mode only of rows that have nothing else.
+  const weft::Tensor most = x.dtype().is_float() ? rows.full_like(HUGE_VAL) : rows.max(last, true);
   const weft::Tensor value = weft::Tensor::where(is_frequent, rows, most).min(last, true);
   const weft::Tensor place = positions(weft_device(), rows.shape().back());
   return weft::Tensor::where(rows.eq(value), place, int64_t(0)).max(last, true).transpose(axis, -1);

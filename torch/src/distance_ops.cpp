@@ -11,12 +11,14 @@
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
+#include "base/ref.h"
 #include "convert.h"
 #include "formulas.h"
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
 #include "tensor/deferred_tensor.h"
+#include "value/value.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {
@@ -66,21 +68,20 @@ at::DimVector sizes_of_rows(const at::Tensor& a, const at::Tensor& b, int64_t ro
 at::Tensor cdist(const at::Tensor& a, const at::Tensor& b, double p, std::optional<int64_t>) {
   TORCH_CHECK(p >= 0, "cdist only supports non-negative p values");
   const at::DimVector sizes = sizes_of_rows(a, b, a.size(-2), b.size(-2));
-  at::Tensor result = empty(sizes, a.scalar_type());
-  if (result.numel() == 0) return result;
-  if (a.size(-1) == 0) {
-    put(result, number(0, a.scalar_type()));
-    return result;
-  }
   TORCH_CHECK(a.size(-1) == b.size(-1),
               "X1 and X2 must have the same number of columns. X1: ", a.size(-1),
               " X2: ", b.size(-1));
-  const weft::Tensor x = wide_operand(a), y = wide_operand(b);
+  if (a.size(-1) == 0 || c10::multiply_integers(sizes) == 0) {
+    at::Tensor result = empty(sizes, a.scalar_type());
+    put(result, number(0, a.scalar_type()));
+    return result;
+  }
   const auto formula = [p](const weft::Tensor& t, const weft::Tensor& u) {
     return norm(differences(t, u), p);
   };
-  put(result, deferred_tensor(wider(x.dtype(), y.dtype()), ints(sizes), formula, x, y));
-  return result;
+  const Ref<Value> x = wide_value(a), y = wide_value(b);
+  return give(deferred_value({wider(x->dtype(), y->dtype()), ints(sizes)}, formula, x, y),
+              a.scalar_type());
 }
 
 at::Tensor cdist_backward(const at::Tensor& gradient, const at::Tensor& a, const at::Tensor& b,

@@ -310,10 +310,15 @@ double eps_of(const at::Tensor& input, std::optional<double> eps) {
 std::tuple<at::Tensor, at::Tensor> rms_norm(const at::Tensor& input,
                                             at::IntArrayRef normalized_shape,
                                             const MaybeTensor& weight, std::optional<double> eps) {
-  const at::Tensor none;
-  at::native::_check_rms_norm_inputs_symint(input, c10::fromIntArrayRefSlow(normalized_shape),
-                                            is_given(weight) ? *weight : none);
   const int64_t first = input.dim() - int64_t(normalized_shape.size());
+  const bool fits = !normalized_shape.empty() && first >= 0 &&
+                    input.sizes().slice(size_t(first)) == normalized_shape &&
+                    (!is_given(weight) || weight->sizes() == normalized_shape);
+  if (!fits) {  // PyTorch's check says why; it writes its message before it looks
+    const at::Tensor none;
+    at::native::_check_rms_norm_inputs_symint(input, c10::fromIntArrayRefSlow(normalized_shape),
+                                              is_given(weight) ? *weight : none);
+  }
   const Ref<Value> x = wide_value(input);
   Sizes kept(x->shape());
   std::fill(kept.begin() + first, kept.end(), 1);

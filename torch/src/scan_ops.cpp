@@ -9,12 +9,13 @@
 #include <ATen/ops/cumsum_meta.h>
 #include <torch/library.h>
 
+#include "base/ref.h"
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
 #include "tensor/deferred_tensor.h"
-#include "values_and_places.h"
+#include "value/value.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
 
@@ -28,33 +29,29 @@ weft::Tensor scan(const Shaped& s, const at::Tensor& self, int64_t dim,
 }
 
 // The best so far and its last place, as one step each.
+struct Best {
+  Ref<Value> value, place;
+};
 template <auto method>
-Two best_so_far(const at::Tensor& self, int64_t dim) {
-  const weft::Tensor x = operand(self);
+Best best_so_far(const at::Tensor& self, int64_t dim) {
+  const Ref<Value> x = value_of(self);
   const auto best = [dim](const weft::Tensor& t) { return (t.*method)(dim).first; };
   const auto place = [dim](const weft::Tensor& t) { return (t.*method)(dim).second; };
-  return {deferred_tensor(x.dtype(), x.shape(), best, x),
-          deferred_tensor(dtypes::int64, x.shape(), place, x)};
+  return {deferred_value({x->dtype(), x->shape()}, best, x),
+          deferred_value({dtypes::int64, x->shape()}, place, x)};
 }
 template <auto method>
 std::tuple<at::Tensor, at::Tensor> cumulative(const at::Tensor& self, int64_t dim) {
-  at::Tensor values = empty(self.sizes(), self.scalar_type());
-  at::Tensor places = empty(self.sizes(), at::kLong);
-  if (self.dim() != 0) dim = at::maybe_wrap_dim(dim, self.dim());
-  if (self.dim() == 0) dim = 0;  // whatever it is called
-  if (self.numel() == 0) return {std::move(values), std::move(places)};
-  Two both = best_so_far<method>(self, dim);
-  put(values, std::move(both[0]));
-  put(places, std::move(both[1]));
-  return {std::move(values), std::move(places)};
+  // An axis of a scalar may have any name.
+  Best best = best_so_far<method>(self, self.dim() == 0 ? 0 : at::maybe_wrap_dim(dim, self.dim()));
+  return {give(std::move(best.value), self.scalar_type()), give(std::move(best.place), at::kLong)};
 }
 // In tensors that have the operand's shape.
 template <auto method>
 void cumulative_in(const at::Tensor& self, at::Tensor& values, at::Tensor& places, int64_t dim) {
-  if (self.numel() == 0) return;
-  Two both = best_so_far<method>(self, at::maybe_wrap_dim(dim, self.dim()));
-  put(values, std::move(both[0]));
-  put(places, std::move(both[1]));
+  Best best = best_so_far<method>(self, at::maybe_wrap_dim(dim, self.dim()));
+  put(values, std::move(best.value));
+  put(places, std::move(best.place));
 }
 
 struct SameMeta : at::impl::MetaBase {

@@ -68,7 +68,11 @@ c10::DataPtr new_memory(size_t bytes, Ref<Storage> storage = {}) {
 
 class Allocator final : public c10::Allocator {
  public:
-  c10::DataPtr allocate(size_t bytes) override { return new_memory(bytes); }
+  // Without bytes there is no memory until it is asked for (place_of).
+  c10::DataPtr allocate(size_t bytes) override {
+    if (bytes == 0) return {nullptr, c10::Device(kDeviceType, 0)};
+    return new_memory(bytes);
+  }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
   void copy_data(void*, const void*, size_t) const override {
     TORCH_CHECK(false, "weft: memory of the device is not copied by address");

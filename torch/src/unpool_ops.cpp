@@ -12,6 +12,7 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "tensor/operand.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {

@@ -5,8 +5,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
+#include "storage.h"
+#include "tensor/chosen.h"
 #include "tensor/deferred_tensor.h"
+#include "tensor/operand.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -34,11 +39,15 @@ Two values_and_places(const weft::Tensor& x, int64_t axis, Ints shape,
   const auto look_up = [axis, row_of](Ints sizes, const weft::Tensor& t, const weft::Tensor& at) {
     const weft::Tensor row = row_of(t);
     Sizes along(row.shape());
-    const int64_t size = along[size_t(axis)];
-    along[size_t(axis)] = at.numel() / (row.numel() / size);
-    // They are in range anyway: this says so.
-    const weft::Tensor index = at.reshape(along).maximum(int64_t(0)).minimum(size - 1);
-    return row.gather(axis, index).reshape(sizes);
+    along[size_t(axis)] = at.numel() / (row.numel() / along[size_t(axis)]);
+    std::vector<Places> all;  // surely in range
+    all.reserve(along.size());
+    for (size_t i = 0; i < along.size(); i++) {
+      all.push_back(int64_t(i) == axis ? Places{read(at.reshape(along))}
+                                       : counted_places(weft_device(), along[i], i, along.size()));
+    }
+    const Chosen chosen{row, 0, row.ndim(), merged_places(all, row.shape(), along)};
+    return chosen.read().reshape(sizes);
   };
   weft::Tensor places =
       deferred_tensor(TensorOutcome{dtypes::int64, shape, finding.values}, find, x);
