@@ -37,12 +37,11 @@ bool are_written_at_once() {
   return is_on || operation_watch() != nullptr || number_watch() != nullptr;
 }
 
-Ref<Value> make_deferred(const Outcome& outcome, Ints numbers, std::span<Ref<Value>> sources) {
-  std::array<Ref<Value>, Value::kMostSources> all;
-  std::move(sources.begin(), sources.end(), all.begin());
+Ref<Value> make_deferred(const Outcome& outcome, Ints numbers,
+                         std::span<Ref<Value>, Value::kMostSources> sources) {
   Ref<Value> value =
       Value::make(Op::CONTIGUOUS_BACKWARD, outcome.dtype, outcome.device, outcome.shape, numbers,
-                  std::move(all[0]), std::move(all[1]), std::move(all[2]));
+                  std::move(sources[0]), std::move(sources[1]), std::move(sources[2]));
   count_waiting(*value, 1);
   return value;
 }

@@ -40,7 +40,8 @@ using WriteOut = Ref<Value> (*)(const Value& deferred, std::span<Ref<Value>> sou
 enum DeferredNumber : uint8_t { kState, kWriteOut, kValues, kFormula };
 enum DeferredState : uint8_t { kWaiting = 3, kWrittenOut = 4 };
 
-Ref<Value> make_deferred(const Outcome& outcome, Ints numbers, std::span<Ref<Value>> sources);
+Ref<Value> make_deferred(const Outcome& outcome, Ints numbers,
+                         std::span<Ref<Value>, Value::kMostSources> sources);
 // Formulas are written out as they are met: somebody looks at each operation, or at what is taken
 // for granted about sizes, or one is being written out.
 bool are_written_at_once();
@@ -73,7 +74,7 @@ Ref<Value> deferred(const Outcome& outcome, const Formula& formula, Sources... s
   return [&]<size_t... i>(std::index_sequence<i...>) {
     const detail::WriteOut write_out = &detail::write_out<Formula, i...>;
     numbers[detail::kWriteOut] = reinterpret_cast<int64_t>(write_out);
-    std::array<Ref<Value>, sizeof...(Sources)> all{std::move(sources)...};
+    std::array<Ref<Value>, Value::kMostSources> all{std::move(sources)...};
     return detail::make_deferred(outcome, std::span<const int64_t>(numbers), all);
   }(std::index_sequence_for<Sources...>());
 }

@@ -17,8 +17,6 @@
 namespace weft {
 namespace {
 
-bool equal(Ints a, Ints b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
-
 // Movement ops as they are found; `shape` is that of what the last of them gives.
 struct Steps {
   std::vector<Movement> list;

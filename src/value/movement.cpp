@@ -1,7 +1,6 @@
 // Movement ops on Values.
 #include "value/movement.h"
 
-#include <algorithm>
 #include <span>
 #include <utility>
 #include <vector>
@@ -17,8 +16,6 @@
 
 namespace weft {
 namespace {
-
-bool equal(Ints a, Ints b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 
 Ref<Value> move_once(Op op, Ref<Value> x, Ints shape, Ints numbers = {}) {
   const DType dtype = x->dtype();

@@ -147,6 +147,13 @@ Ref<Value> Storage::read(const View& view, Tie tie) const {
   return bits_as(std::move(value), view.dtype);
 }
 
+Ref<Value> Storage::read_all(Ints shape) const {
+  if (StorageWatch* watch = storage_watch()) watch->touch(const_cast<Storage&>(*this));
+  const std::lock_guard lock(graph_mutex());
+  const bool is_it = !leaf_ && (!pending_ || version_->is_filled());
+  return is_it && equal(shape, version_->shape()) ? version_ : Ref<Value>();
+}
+
 Ref<Value> Storage::read_locked(const View& view, Tie tie) const {
   if (tie == Tie::kAttached && leaf_) return view_of(version_on_tape(), view);
   if (!pending_ || version_->is_filled() || view.numel() == 0) return view_of(version_, view);
@@ -196,7 +203,8 @@ void Storage::write(const View& view, Ref<Value> value) {
   if (StorageWatch* watch = storage_watch()) watch->touch(*this);
   value = bits_as(std::move(value), dtype_);
   if (!gradients_are_on() && !value->is_untaped()) value = detached(std::move(value));
-  bool covers_all = view.numel() == numel_ && is_dense(view);
+  const bool is_in_order = view.offset == 0 && is_contiguous(view);
+  bool covers_all = view.numel() == numel_ && (is_in_order || is_dense(view));
   std::unique_ptr<PendingStores> dropped;
   Ref<Value> old;
   const std::lock_guard lock(graph_mutex());
@@ -204,16 +212,27 @@ void Storage::write(const View& view, Ref<Value> value) {
   // Where gradients are off, that of the old content goes on to where it came from.
   if (version_->is_tracked() && !gradients_are_on()) covers_all = false;
   if (covers_all) {
-    old = value->shape().empty() ? broadcast(std::move(value), shape)
-                                 : moved(value, factor_inverse(view, shape));
-    old = as_version(std::move(old));
-    begin_to_wait();
-    set_version(old);
-    dropped = std::move(pending_);
-    return;
+    if (value->shape().empty()) {
+      old = broadcast(std::move(value), shape);
+    } else if (is_in_order && equal(value->shape(), shape)) {
+      old = std::move(value);
+    } else {
+      old = moved(value, factor_inverse(view, shape));
+    }
+    return replace(old, dropped);
   }
   old = std::move(value);
   add_write(numbers_of(view), old, {}, dropped);
+}
+
+bool Storage::write_all(Ref<Value>& value) {
+  if (value->dtype() != dtype_ || value->is_tracked()) return false;
+  if (StorageWatch* watch = storage_watch()) watch->touch(*this);
+  std::unique_ptr<PendingStores> dropped;
+  const std::lock_guard lock(graph_mutex());
+  if (version_->is_tracked() || !equal(value->shape(), version_->shape())) return false;
+  replace(value, dropped);
+  return true;
 }
 
 void Storage::write(const View& view, Ref<Value> value, Ref<Value> index, Value::Scatter how) {
@@ -267,6 +286,13 @@ void Storage::set_version(Ref<Value>& version) {
   version->add_storage();
   if (version_->pending_of_ == this) version_->pending_of_ = nullptr;
   std::swap(version_, version);
+}
+
+void Storage::replace(Ref<Value>& version, std::unique_ptr<PendingStores>& dropped) {
+  version = as_version(std::move(version));
+  begin_to_wait();
+  set_version(version);
+  dropped = std::move(pending_);
 }
 
 void Storage::begin_to_wait() {

@@ -47,9 +47,15 @@ class Storage {
   // are on and collected for this.
   enum class Tie : uint8_t { kAttached, kDetached };
   Ref<Value> read(const View& view, Tie tie = Tie::kAttached) const;
+  // The same for all of it, in its order: where it is kept in this shape, nothing waits to be
+  // written into it, and it is no leaf. None otherwise.
+  Ref<Value> read_all(Ints shape) const;
   // Writes `value`, of the view's dtype and of its shape or a scalar, through the view. Without
   // elements nothing happens. Where the view touches an element twice the last one stays.
   void write(const View& view, Ref<Value> value);
+  // The same for all of it, in its order, where it is kept in the value's shape and dtype and no
+  // gradient passes. False otherwise: nothing is done.
+  bool write_all(Ref<Value>& value);
   // Writes `value` to the elements that `index` names, or combines it with what is there, in
   // row-major order. The value has the view's shape with the index's in place of the axes that it
   // names, or is a scalar. Without an index, to all of the view. One that combines needs the view's
@@ -103,6 +109,8 @@ class Storage {
   // The version, as a leaf where it is one.
   Ref<Value> version_on_tape() const;
   void set_version(Ref<Value>& version);
+  // The same, whatever waits to be written: that is left in `dropped`.
+  void replace(Ref<Value>& version, std::unique_ptr<PendingStores>& dropped);
   // A write is made: it waits from now on, unless one before it does already.
   void begin_to_wait();
   void tie(Ref<Value> value);

@@ -18,6 +18,7 @@ Sizes contiguous_strides(Ints shape);
 
 // The elements lie one after the other in row-major order.
 bool is_contiguous(const View& view);
+inline bool equal(Ints a, Ints b) { return std::ranges::equal(a, b); }
 // The elements between the first and the last that a view with elements touches.
 Hull hull_of(const View& view);
 // Touches every element of its hull exactly once.

@@ -31,6 +31,14 @@ def test_autoloading_can_be_switched_off():
     assert run("import sys, torch; print('weft' in sys.modules)", TORCH_DEVICE_BACKEND_AUTOLOAD="0") == "False"
 
 
+def test_a_process_with_few_addresses():
+    """Addresses of the device's tensors are reserved in pieces where one range for all is not to be had."""
+    code = ("import resource, torch; resource.setrlimit(resource.RLIMIT_AS, (1 << 36, 1 << 36))\n"
+            "many = [torch.full((1 << 20,), i, device='weft') for i in range(40)]\n"
+            "print(len({t.data_ptr() for t in many}), int(sum(many)[-1]))")
+    assert run(code) == "40 780"
+
+
 def test_decompositions_wait_for_an_operator_that_needs_them():
     code = ("import weft.torch, torch; from weft.torch._decompositions import decomposed\n"
             "(torch.ones(2, device='weft') + 1).tolist(); print(len(decomposed()))\n"

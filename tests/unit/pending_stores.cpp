@@ -158,5 +158,26 @@ TEST(PendingStores, untouched_reads_look_through) {
   EXPECT_EQ(read->sources()[0], base);
 }
 
+TEST(PendingStores, all_of_a_storage) {
+  const Ref<Storage> storage = Storage::make(memory(6));
+  const Sizes vector{6}, matrix{2, 3};
+  EXPECT_EQ(storage->read_all(vector), storage->version());
+  EXPECT_FALSE(storage->read_all(matrix));
+  Ref<Value> other = Value::make(Op::BUFFER, kType, ref_device(), matrix);
+  EXPECT_FALSE(storage->write_all(other));
+  Ref<Value> narrow = Value::make(Op::BUFFER, dtypes::int32, ref_device(), vector);
+  EXPECT_FALSE(storage->write_all(narrow));
+  EXPECT_TRUE(other && narrow);
+
+  storage->write(slice(1, 2), Value::make(Op::BUFFER, kType, ref_device(), {2}));
+  EXPECT_FALSE(storage->read_all(vector));  // read() finds what it can see past
+  const Ref<Value> next = memory(6);
+  Ref<Value> given = next;
+  EXPECT_TRUE(storage->write_all(given));
+  EXPECT_EQ(storage->version(), next);
+  EXPECT_EQ(storage->read_all(vector), next);
+  EXPECT_EQ(storage->read(slice(1, 2))->sources()[0], next);
+}
+
 }  // namespace
 }  // namespace weft

@@ -13,7 +13,8 @@
 namespace weft::pytorch {
 namespace {
 
-constexpr size_t kSpan = size_t(1) << 45;
+// What is reserved at once, and where a process may not have as many addresses.
+constexpr size_t kSpan = size_t(1) << 45, kPiece = size_t(1) << 26;
 constexpr size_t kAlignment = 64;
 
 // Ranges have four sizes to a power of two, so that what was given back fits again.
@@ -28,6 +29,12 @@ Kind kind_of(size_t bytes) {
   const size_t steps = (bytes + step - 1) / step;  // of the power: 4 to 8; of the first, 1 to 8
   const auto above = uint32_t(std::countr_zero(power) - std::countr_zero(even));
   return {uint32_t(steps) + 4 * above, steps * step};
+}
+
+void* reserve(size_t size) {
+  void* const range =
+      mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return range == MAP_FAILED ? nullptr : range;
 }
 
 }  // namespace
@@ -45,18 +52,18 @@ Memory& AddressSpace::take(size_t bytes) {
 }
 
 Memory& AddressSpace::make(uint32_t kind, size_t size) {
-  if (first_ == nullptr) {
-    void* const range =
-        mmap(nullptr, kSpan, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    TORCH_CHECK(range != MAP_FAILED, "weft: cannot reserve addresses for the device's tensors");
-    first_ = static_cast<std::byte*>(range);
+  for (const size_t span : {std::max(size, kSpan), std::max(size, kPiece)}) {
+    if (size <= left_) break;
+    next_ = static_cast<std::byte*>(reserve(span));
+    left_ = next_ == nullptr ? 0 : span;
   }
-  TORCH_CHECK(size <= kSpan - used_, "weft: no addresses are left for ", size, " bytes");
-  void* const address = first_ + used_;
+  TORCH_CHECK(size <= left_, "weft: no addresses are left for ", size, " bytes");
+  void* const address = next_;
   Memory& memory = all_[reinterpret_cast<uintptr_t>(address)];
   memory.address = address;
   memory.kind = kind;
-  used_ += size;
+  next_ += size;
+  left_ -= size;
   return memory;
 }
 

@@ -42,8 +42,9 @@ class AddressSpace {
  private:
   Memory& make(uint32_t kind, size_t size);
 
-  std::byte* first_ = nullptr;
-  size_t used_ = 0;
+  // What is reserved and was never taken.
+  std::byte* next_ = nullptr;
+  size_t left_ = 0;
   int64_t taken_ = 0;
   std::map<uintptr_t, Memory> all_;
   std::vector<std::vector<Memory*>> free_;  // by kind

@@ -80,31 +80,32 @@ Ref<Value> product(const Ref<Value>& a, const Ref<Value>& b) {
   return deferred_value({wider(a->dtype(), b->dtype()), {a->numel()}}, formula, a, b);
 }
 
-struct Statistics {
-  Ref<Value> mean, variance;
-};
-Statistics statistics(const Ref<Value>& x) {
-  const Sizes shape{x->shape()[1]};
-  return {deferred_value({x->dtype(), shape}, &mean_of, x),
-          deferred_value({x->dtype(), shape}, &variance_of, x)};
+Ref<Value> mean_value(const Ref<Value>& x) {
+  return deferred_value({x->dtype(), {x->shape()[1]}}, &mean_of, x);
 }
 
-// before (1 - momentum) + now factor momentum
-void update(const MaybeTensor& running, const Ref<Value>& now, double momentum,
-            std::optional<double> factor) {
-  if (!is_given(running)) return;
-  const Ref<Value> before = wide_value(*running);
-  const auto formula = [momentum, factor](const weft::Tensor& b, const weft::Tensor& n) {
-    const weft::Tensor added = factor ? n.mul(*factor) : n;
-    return b.mul(1 - momentum).add(added.cast(b.dtype()).mul(momentum));
-  };
-  put(*running, deferred_value({before->dtype(), before->shape()}, formula, before, now));
+// before (1 - momentum) + now momentum
+weft::Tensor moved_on(const weft::Tensor& before, const weft::Tensor& now, double momentum) {
+  return before.mul(1 - momentum).add(now.cast(before.dtype()).mul(momentum));
 }
-void update(const MaybeTensor& running_mean, const MaybeTensor& running_var, const Statistics& now,
-            const at::Tensor& input, double momentum) {
-  const auto count = double(elements_per_channel(input));
-  update(running_mean, now.mean, momentum, {});
-  update(running_var, now.variance, momentum, count / (count - 1));
+
+// The variance is written out where it is read: it is the same for all who do.
+void update(const MaybeTensor& running_mean, const MaybeTensor& running_var, const Ref<Value>& mean,
+            const Ref<Value>& x, double momentum) {
+  const auto by_mean = [momentum](const weft::Tensor& before, const weft::Tensor& now) {
+    return moved_on(before, now, momentum);
+  };
+  const auto by_variance = [momentum](const weft::Tensor& before, const weft::Tensor& t) {
+    const int64_t count = t.numel() / t.shape()[1];
+    return moved_on(before, variance_of(t).mul(double(count) / double(count - 1)), momentum);
+  };
+  const auto put_next = [](const MaybeTensor& running, const auto& formula, const Ref<Value>& of) {
+    if (!is_given(running)) return;
+    const Ref<Value> before = wide_value(*running);
+    put(*running, deferred_value({before->dtype(), before->shape()}, formula, before, of));
+  };
+  put_next(running_mean, by_mean, mean);
+  put_next(running_var, by_variance, x);
 }
 
 Three batch_norm(const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
@@ -141,15 +142,17 @@ Three batch_norm(const at::Tensor& input, const MaybeTensor& weight, const Maybe
     return {empty(input.sizes(), type), mean, invstd};
   }
   const Ref<Value> x = wide_value(input);
-  const auto invstd_of = [eps](const weft::Tensor& v) { return inverse_deviation(v, eps); };
+  const auto invstd_of = [eps](const weft::Tensor& t) {
+    return inverse_deviation(variance_of(t), eps);
+  };
   const auto whole = [eps](const weft::Tensor& t) {
     return centred(t, mean_of(t), inverse_deviation(variance_of(t), eps));
   };
-  Statistics now = statistics(x);
-  Ref<Value> invstd = deferred_value({x->dtype(), now.mean->shape()}, invstd_of, now.variance);
+  Ref<Value> mean = mean_value(x);
+  Ref<Value> invstd = deferred_value({x->dtype(), mean->shape()}, invstd_of, x);
   at::Tensor y = give_in(scaled(x, whole, &along_channels, weight, bias), type, format);
-  update(running_mean, running_var, now, input, momentum);
-  return {std::move(y), give(std::move(now.mean), kept), give(std::move(invstd), kept)};
+  update(running_mean, running_var, mean, x, momentum);
+  return {std::move(y), give(std::move(mean), kept), give(std::move(invstd), kept)};
 }
 
 std::tuple<at::Tensor&, at::Tensor&, at::Tensor&> batch_norm_out(
@@ -214,10 +217,12 @@ std::tuple<at::Tensor, at::Tensor> update_stats(const at::Tensor& input,
                                                 const MaybeTensor& running_var, double momentum) {
   check_channels(input, running_mean, "running_mean");
   check_channels(input, running_var, "running_var");
-  Statistics now = statistics(wide_value(input));
-  update(running_mean, running_var, now, input, momentum);
-  return {give(std::move(now.mean), input.scalar_type()),
-          give(std::move(now.variance), input.scalar_type())};
+  const Ref<Value> x = wide_value(input);
+  Ref<Value> mean = mean_value(x);
+  Ref<Value> variance = deferred_value({x->dtype(), mean->shape()}, &variance_of, x);
+  update(running_mean, running_var, mean, x, momentum);
+  return {give(std::move(mean), input.scalar_type()),
+          give(std::move(variance), input.scalar_type())};
 }
 
 Three batch_norm_backward(const at::Tensor& gradient, const at::Tensor& input,

@@ -112,9 +112,8 @@ Ref<Storage> unwritten(DType dtype, int64_t count) {
 }
 
 // The storage, in elements as wide as these. Where it had others, it is made anew: the values that
-// were read of the old one keep it.
-Ref<Storage> storage_as(Memory& memory, DType dtype) {
-  const std::lock_guard lock(registry().mutex);
+// were read of the old one keep it. The lock is held.
+const Ref<Storage>& storage_locked(Memory& memory, DType dtype) {
   if (!memory.storage) {
     memory.storage = unwritten(dtype, elements_of(memory.bytes, dtype));
   } else if (memory.storage->dtype().item_bytes() != dtype.item_bytes()) {
@@ -122,6 +121,10 @@ Ref<Storage> storage_as(Memory& memory, DType dtype) {
     memory.storage = Storage::make(bits);
   }
   return memory.storage;
+}
+Ref<Storage> storage_as(Memory& memory, DType dtype) {
+  const std::lock_guard lock(registry().mutex);
+  return storage_locked(memory, dtype);
 }
 
 // How a tensor sees elements of a storage that starts `first` bytes into its memory.
@@ -176,12 +179,13 @@ bool adopt(Memory& memory, const at::TensorBase& tensor, const Held& type,
   return true;
 }
 
-// The first that is written to memory, all of it. False where something was.
-bool begin(Memory& memory, const Ref<Value>& value, const View& view) {
+// The storage that a value is to be written to, through the view. None where it is the first, and
+// all of it: then this is done.
+Ref<Storage> storage_to_write(Memory& memory, const View& view, const Ref<Value>& value) {
   const std::lock_guard lock(registry().mutex);
-  if (memory.storage) return false;
+  if (memory.storage || !is_all_of(view, memory)) return storage_locked(memory, view.dtype);
   memory.storage = Storage::make(broadcast(value, view.shape));
-  return true;
+  return {};
 }
 
 // More than the steps of large models have; what lives longer is computed on its own.
@@ -191,15 +195,34 @@ void keep_bound() {
   if (pending_values() > kMostPending && !is_capturing()) realize_all();
 }
 
+// It sees elements of its memory in their order, from the first on.
+bool is_in_order(const Place& place, const at::TensorBase& tensor, const Held& type) {
+  return place.first == 0 && tensor.storage_offset() == 0 && !type.is_complex &&
+         tensor.is_contiguous();
+}
+
 // What the tensor sees there from now on: of its dtype.
 void put_at(const Place& place, const at::TensorBase& tensor, const Held& type, Ref<Value> value) {
   const View view = view_of_tensor(tensor, type, place.first);
-  const bool is_first = is_all_of(view, *place.memory) && begin(*place.memory, value, view);
-  if (is_first) return keep_bound();
-  const Ref<Storage> storage = storage_as(*place.memory, type.dtype);
-  if (!value->shape().empty()) value = broadcast(std::move(value), view.shape);
-  storage->write(is_expanded(view) ? without_expanded_axes(view) : view, std::move(value));
+  if (const Ref<Storage> storage = storage_to_write(*place.memory, view, value)) {
+    if (!value->shape().empty()) value = broadcast(std::move(value), view.shape);
+    storage->write(is_expanded(view) ? without_expanded_axes(view) : view, std::move(value));
+  }
   keep_bound();
+}
+// The same, where that takes nothing but the value. False otherwise.
+bool put_all(const Place& place, const at::TensorBase& tensor, const Held& type,
+             Ref<Value>& value) {
+  if (!is_in_order(place, tensor, type) || !equal(value->shape(), ints(tensor.sizes()))) {
+    return false;
+  }
+  const Ref<Storage> storage = [&] {
+    const std::lock_guard lock(registry().mutex);
+    return place.memory->storage;
+  }();
+  if (!storage || !storage->write_all(value)) return false;
+  keep_bound();
+  return true;
 }
 
 // A new tensor that sees all of a storage, in its order.
@@ -264,7 +287,11 @@ Ref<Value> value_of(const at::TensorBase& tensor) {
   if (tensor.device().type() != kDeviceType) return read(operand(tensor));
   const Held type = held(tensor.scalar_type());
   const Place place = place_of(tensor);
-  return storage_as(*place.memory, type.dtype)->read(view_of_tensor(tensor, type, place.first));
+  const Ref<Storage> storage = storage_as(*place.memory, type.dtype);
+  if (storage->dtype() == type.dtype && is_in_order(place, tensor, type)) {
+    if (Ref<Value> all = storage->read_all(ints(tensor.sizes()))) return all;
+  }
+  return storage->read(view_of_tensor(tensor, type, place.first));
 }
 
 weft::Tensor number(const c10::Scalar& scalar, c10::ScalarType type) {
@@ -282,7 +309,9 @@ void put(const at::TensorBase& tensor, weft::Tensor value) {
 void put(const at::TensorBase& tensor, Ref<Value> value) {
   if (tensor.numel() == 0) return;
   const Held type = held(tensor.scalar_type());
-  put_at(place_of(tensor), tensor, type, cast_value(std::move(value), type.dtype));
+  const Place place = place_of(tensor);
+  value = cast_value(std::move(value), type.dtype);
+  if (!put_all(place, tensor, type, value)) put_at(place, tensor, type, std::move(value));
 }
 
 at::Tensor give(weft::Tensor value, c10::ScalarType type) {
