@@ -1,6 +1,7 @@
 // What is known of views: which elements of a flat storage they touch, and how one lies in another.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 

@@ -15,6 +15,7 @@
 #include <ATen/SDPBackend.h>
 #include <ATen/native/DispatchStub.h>
 #include <ATen/native/transformers/attention.h>
+#include <ATen/ops/empty_like.h>
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
@@ -25,6 +26,7 @@
 #include "operators.h"
 #include "storage.h"
 #include "tensor/deferred_tensor.h"
+#include "torch_version.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -249,6 +251,21 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
       m);
   native<at::_ops::_fused_sdp_choice, choice_of, Others::kGiven>(m);
 }
+
+#if WEFT_SHAPES_OF_ATTENTION
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> shapes_of_backward(
+    const at::Tensor&, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+    const at::Tensor& mask, std::array<bool, 4>, const at::Tensor&, const at::Tensor&,
+    const at::Tensor&, const at::Tensor&, c10::SymInt, c10::SymInt, double, bool, const at::Tensor&,
+    const at::Tensor&, std::optional<double>) {
+  return {at::empty_like(query), at::empty_like(key), at::empty_like(value),
+          mask.defined() ? at::empty_like(mask) : at::Tensor()};
+}
+
+TORCH_LIBRARY_IMPL(aten, Meta, m) {  // NOLINT
+  m.impl("_scaled_dot_product_fused_attention_overrideable_backward", TORCH_FN(shapes_of_backward));
+}
+#endif
 
 }  // namespace
 }  // namespace weft::pytorch

@@ -11,3 +11,6 @@
 #define WEFT_NAMES_PARAMETER
 #define WEFT_NAMES_ARGUMENT
 #endif
+
+// The gradient of attention had no function of shapes once, which torch.compile needs.
+#define WEFT_SHAPES_OF_ATTENTION (TORCH_VERSION_MINOR < 12)
