@@ -170,7 +170,7 @@ void Closure::write_out(std::span<const Ref<Value>> waiting) {
     }
     std::array<Ref<Value>, Value::kMostSources> released;
     const std::lock_guard lock(graph_mutex());
-    count_waiting(*value, -1);
+    end_waiting(*value);
     for (size_t i = 0; i < value->source_count_; i++) released[i] = std::move(value->sources_[i]);
     value->sources_[0] = std::move(formula);
     value->source_count_ = value->read_count_ = 1;

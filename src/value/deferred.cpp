@@ -39,11 +39,8 @@ bool are_written_at_once() {
 
 Ref<Value> make_deferred(const Outcome& outcome, Ints numbers,
                          std::span<Ref<Value>, Value::kMostSources> sources) {
-  Ref<Value> value =
-      Value::make(Op::CONTIGUOUS_BACKWARD, outcome.dtype, outcome.device, outcome.shape, numbers,
-                  std::move(sources[0]), std::move(sources[1]), std::move(sources[2]));
-  count_waiting(*value, 1);
-  return value;
+  return Value::make(Op::CONTIGUOUS_BACKWARD, outcome.dtype, outcome.device, outcome.shape, numbers,
+                     std::move(sources[0]), std::move(sources[1]), std::move(sources[2]));
 }
 
 }  // namespace detail

@@ -96,7 +96,7 @@ bool is_writing_out();
 
 // Live Values that are waiting.
 int64_t waiting_values();
-// One more or less of them (value.cpp): it counts as as many pending Values as it will be.
-void count_waiting(const Value& deferred, int64_t sign);
+// One less of them, which is still waiting (value.cpp).
+void end_waiting(const Value& deferred);
 
 }  // namespace weft

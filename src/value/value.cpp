@@ -31,19 +31,27 @@
 namespace weft {
 namespace {
 
+// Of Values that are pending, and above these bits of those that wait with formulas: one number, as
+// all operations count.
+constexpr int kPendingBits = 40;
 std::atomic<int64_t> pending_count = 0;
 std::atomic<int64_t> pinned_count = 0;
-std::atomic<int64_t> waiting_count = 0;
+
+// What one that is waiting adds: it counts as as many pending Values as it will be.
+int64_t waiting_share(const Value& value) {
+  return is_waiting(value) ? (int64_t(1) << kPendingBits) + value.numbers()[detail::kValues] : 0;
+}
 
 }  // namespace
 
-int64_t pending_values() { return pending_count.load(std::memory_order_relaxed); }
+int64_t pending_values() {
+  return pending_count.load(std::memory_order_relaxed) & ((int64_t(1) << kPendingBits) - 1);
+}
 int64_t pinned_bytes() { return pinned_count.load(std::memory_order_relaxed); }
-int64_t waiting_values() { return waiting_count.load(std::memory_order_relaxed); }
+int64_t waiting_values() { return pending_count.load(std::memory_order_relaxed) >> kPendingBits; }
 
-void count_waiting(const Value& deferred, int64_t sign) {
-  waiting_count.fetch_add(sign, std::memory_order_relaxed);
-  pending_count.fetch_add(sign * deferred.numbers()[detail::kValues], std::memory_order_relaxed);
+void end_waiting(const Value& deferred) {
+  pending_count.fetch_sub(waiting_share(deferred), std::memory_order_relaxed);
 }
 
 Value::Value(Op op, DType dtype, Device& device, Ints shape, Ints numbers)
@@ -98,7 +106,7 @@ void Value::set_sources(std::span<Ref<Value>, kMostSources> sources) {
     sources_[i] = std::move(sources[i]);
   }
   flags_ = flags_of(*this);
-  pending_count.fetch_add(1, std::memory_order_relaxed);
+  pending_count.fetch_add(1 + waiting_share(*this), std::memory_order_relaxed);
 }
 
 Ref<Value> Value::make_tied(Ref<Value> value, Ref<Value> other) {
@@ -325,8 +333,8 @@ void Value::free_all(Value* first) noexcept {
     Value* value = first;
     first = value->next_;
     if (value->steps_.load(std::memory_order_acquire) != 0) {
-      if (!value->buffer_) pending_count.fetch_sub(1, std::memory_order_relaxed);
-      if (is_waiting(*value)) count_waiting(*value, -1);
+      const int64_t share = (value->buffer_ ? 0 : 1) + waiting_share(*value);
+      if (share != 0) pending_count.fetch_sub(share, std::memory_order_relaxed);
       if (value->state_.load(std::memory_order_relaxed) == kFilled) value->count_pinned(-1);
       if (value->steps_.load(std::memory_order_acquire) > 1) value->drop_data(first);
       if (value->steps_.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;

@@ -33,7 +33,8 @@ inline weft::Tensor wide_operand(const at::Tensor& x) { return wide(operand(x));
 inline Ref<Value> wide_value(const at::Tensor& x) {
   Ref<Value> value = value_of(x);
   const bool is_narrow = value->dtype().is_float() && value->dtype().bits() < 32;
-  return is_narrow ? cast_value(std::move(value), dtypes::float32) : value;
+  if (is_narrow) value = cast_value(std::move(value), dtypes::float32);
+  return value;
 }
 // Statistics and parameters may be wider than what they are of.
 inline DType wider(DType a, DType b) { return a.bits() < b.bits() ? b : a; }

@@ -287,11 +287,14 @@ Ref<Value> value_of(const at::TensorBase& tensor) {
   if (tensor.device().type() != kDeviceType) return read(operand(tensor));
   const Held type = held(tensor.scalar_type());
   const Place place = place_of(tensor);
-  const Ref<Storage> storage = storage_as(*place.memory, type.dtype);
-  if (storage->dtype() == type.dtype && is_in_order(place, tensor, type)) {
-    if (Ref<Value> all = storage->read_all(ints(tensor.sizes()))) return all;
+  if (is_in_order(place, tensor, type)) {
+    const std::lock_guard lock(registry().mutex);
+    const Storage* const storage = place.memory->storage.get();
+    if (storage != nullptr && storage->dtype() == type.dtype) {
+      if (Ref<Value> all = storage->read_all(ints(tensor.sizes()))) return all;
+    }
   }
-  return storage->read(view_of_tensor(tensor, type, place.first));
+  return storage_as(*place.memory, type.dtype)->read(view_of_tensor(tensor, type, place.first));
 }
 
 weft::Tensor number(const c10::Scalar& scalar, c10::ScalarType type) {
