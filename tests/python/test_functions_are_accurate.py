@@ -69,8 +69,22 @@ def test_powers(device: str) -> None:
     x, y = r.uniform(0.01, 20, 500).astype(np.float32), r.uniform(-20, 20, 500).astype(np.float32)
     power = (Tensor(x, device=device) ** Tensor(y, device=device)).numpy()
     np.testing.assert_array_max_ulp(power, (x.astype(np.float64) ** y.astype(np.float64)).astype(np.float32), 1)
-    wide = (Tensor(x.astype(np.float64), device=device) ** Tensor(y.astype(np.float64), device=device)).numpy()
-    np.testing.assert_allclose(wide, x.astype(np.float64) ** y.astype(np.float64), 1e-13)
+
+
+@pytest.mark.parametrize("device", ["REF", "CPU"])
+def test_powers_of_float64(device: str) -> None:
+    """To a unit in the last place up to the largest results; those that are numbers are exact."""
+    r = np.random.default_rng(4)
+    x = np.concatenate([np.exp(r.uniform(-300, 300, 500)), r.uniform(0.5, 2, 500), 1 + r.uniform(-1e-8, 1e-8, 200)])
+    y = r.uniform(-1, 1, 1200) * np.minimum(700 / np.abs(np.log(x)), 1e10)
+    power = (Tensor(x, device=device) ** Tensor(y, device=device)).numpy()
+    with mpmath.workdps(40):
+        for a, b, c in zip(x, y, power, strict=True):
+            right = mpmath.power(mpmath.mpf(float(a)), mpmath.mpf(float(b)))
+            assert abs(mpmath.mpf(float(c)) - right) <= float(np.spacing(float(right))), (a, b, c, right)
+    for base in (3, 5, 7, 10):
+        exponents = np.arange(23 if base == 10 else 19, dtype=np.float64)
+        assert (base ** Tensor(exponents, device=device)).tolist() == [float(base**int(n)) for n in exponents]
 
 
 def test_division_that_rounds_is_exact() -> None:
