@@ -76,6 +76,13 @@ def test_batch_norm_writes_its_statistics():
     assert_trains(nn.BatchNorm1d(3).eval(), torch.randn(4, 3))
 
 
+def test_batch_norm_that_fails_writes_nothing():
+    mean = torch.zeros(4, device="weft")
+    with pytest.raises(RuntimeError, match="on the same device"):
+        F.batch_norm(torch.randn(2, 4, 5).to("weft"), mean, torch.ones(4), training=True)
+    assert mean.tolist() == [0.0] * 4
+
+
 def test_batch_norm_out_writes_its_statistics():
     x, found = torch.randn(4, 3, 5), {}
     for device in ("cpu", "weft"):

@@ -192,3 +192,25 @@ def test_a_fake_tensor_keeps_the_device():
         x = torch.empty(2, 3, device="weft")
         assert F.softmax(x @ x.t(), -1).device.type == "weft"
         assert mode.from_tensor(numbers("weft", 2)).device.type == "weft"
+
+
+@pytest.mark.parametrize("wrong", [{"device": "cpu", "size": 3}, {"device": "weft", "size": 4}])
+@pytest.mark.parametrize("optimizer", [torch.optim.AdamW, torch.optim.SGD, torch.optim.Adagrad])
+def test_a_step_that_fails_writes_nothing(optimizer, wrong):
+    options = {"momentum": 0.9} if optimizer is torch.optim.SGD else {}
+    parameters = [torch.nn.Parameter(torch.ones(3, device="weft")) for _ in range(2)]
+    steps = optimizer(parameters, lr=0.1, fused=True, **options)
+
+    def step():
+        for p in parameters:
+            p.grad = torch.ones_like(p)
+        steps.step()
+
+    step()
+    state = steps.state[parameters[1]]
+    name = next(k for k in ("exp_avg_sq", "momentum_buffer", "sum") if k in state)
+    state[name] = torch.ones(wrong["size"], device=wrong["device"])
+    before = [p.tolist() for p in parameters]
+    with pytest.raises(RuntimeError):
+        step()
+    assert [p.tolist() for p in parameters] == before

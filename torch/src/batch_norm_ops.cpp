@@ -99,13 +99,16 @@ void update(const MaybeTensor& running_mean, const MaybeTensor& running_var, con
     const int64_t count = t.numel() / t.shape()[1];
     return moved_on(before, variance_of(t).mul(double(count) / double(count - 1)), momentum);
   };
-  const auto put_next = [](const MaybeTensor& running, const auto& formula, const Ref<Value>& of) {
-    if (!is_given(running)) return;
+  const auto next = [](const MaybeTensor& running, const auto& formula, const Ref<Value>& of) {
+    if (!is_given(running)) return Ref<Value>();
     const Ref<Value> before = wide_value(*running);
-    put(*running, deferred_value({before->dtype(), before->shape()}, formula, before, of));
+    return deferred_value({before->dtype(), before->shape()}, formula, before, of);
   };
-  put_next(running_mean, by_mean, mean);
-  put_next(running_var, by_variance, x);
+  // What is wrong with one of them is found before the other is written.
+  Ref<Value> next_mean = next(running_mean, by_mean, mean);
+  Ref<Value> next_variance = next(running_var, by_variance, x);
+  if (next_mean) put(*running_mean, std::move(next_mean));
+  if (next_variance) put(*running_var, std::move(next_variance));
 }
 
 Three batch_norm(const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,

@@ -2,13 +2,16 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/Exception.h>
 #include <torch/library.h>
 
 #include "convert.h"
 #include "elementwise.h"
+#include "formulas.h"
 #include "ir/op.h"
 #include "native.h"
 #include "operators.h"
@@ -21,6 +24,31 @@ namespace weft::pytorch {
 namespace {
 
 using Maybe = const std::optional<at::Tensor>&;
+
+// What is wrong with gradients and state is found before anything is written: they have their
+// parameter's shape and device.
+void check_step(at::TensorList parameters, std::initializer_list<at::TensorList> lists) {
+  for (const at::TensorList list : lists) {
+    TORCH_CHECK(list.size() == parameters.size(), "a step of ", parameters.size(),
+                " parameters is given a list of ", list.size(), " tensors");
+    for (size_t i = 0; i < list.size(); i++) {
+      check_sizes("a tensor of a step", list[i], parameters[i].sizes());
+      TORCH_CHECK(list[i].device() == parameters[i].device(),
+                  "Expected all tensors to be on the same device, but found at least two devices, ",
+                  parameters[i].device(), " and ", list[i].device(), "!");
+    }
+  }
+}
+// How many steps there were, of each parameter: one number, which may be the CPU's.
+void check_counts(at::TensorList parameters, at::TensorList counts) {
+  TORCH_CHECK(counts.size() == parameters.size(), "a step of ", parameters.size(),
+              " parameters is given ", counts.size(), " counts of steps");
+  for (size_t i = 0; i < counts.size(); i++) {
+    const bool is_here = counts[i].device() == parameters[i].device() || counts[i].dim() == 0;
+    TORCH_CHECK(counts[i].numel() == 1 && is_here, "a count of steps of shape ", counts[i].sizes(),
+                " on ", counts[i].device(), " for a parameter on ", parameters[i].device());
+  }
+}
 
 // Numbers that a step is told, the rate as a number or as a tensor of one.
 struct Rate {
@@ -118,6 +146,9 @@ template <Decay decay>
 void adam_all(at::TensorList parameters, at::TensorList grads, at::TensorList means,
               at::TensorList squares, at::TensorList largest, at::TensorList counts,
               const Rate& rate, const AdamNumbers& numbers, Maybe scale, Maybe found_inf) {
+  check_step(parameters, {grads, means, squares});
+  if (numbers.amsgrad) check_step(parameters, {largest});
+  check_counts(parameters, counts);
   for (size_t i = 0; i < parameters.size(); i++) {
     if (parameters[i].numel() == 0) continue;
     adam_one<decay>(Step(parameters[i], scale, found_inf), rate, numbers, parameters[i], grads[i],
@@ -151,6 +182,8 @@ struct SgdNumbers {
 
 void sgd_all(at::TensorList parameters, at::TensorList grads, at::TensorList momenta,
              const Rate& rate, const SgdNumbers& n, Maybe scale, Maybe found_inf) {
+  check_step(parameters, {grads});
+  if (n.momentum != 0) check_step(parameters, {momenta});
   for (size_t i = 0; i < parameters.size(); i++) {
     if (parameters[i].numel() == 0) continue;
     const Step step(parameters[i], scale, found_inf);
@@ -189,6 +222,8 @@ struct AdagradNumbers {
 void adagrad_all(at::TensorList parameters, at::TensorList grads, at::TensorList sums,
                  at::TensorList counts, const Rate& rate, const AdagradNumbers& n, Maybe scale,
                  Maybe found_inf) {
+  check_step(parameters, {grads, sums});
+  check_counts(parameters, counts);
   for (size_t i = 0; i < parameters.size(); i++) {
     if (parameters[i].numel() == 0) continue;
     const Step step(parameters[i], scale, found_inf);
