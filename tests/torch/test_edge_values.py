@@ -7,7 +7,7 @@ from on_both_devices import DEVICES, same_on_both
 INFINITY = float("inf")
 EDGES = [INFINITY, -INFINITY, float("nan"), 0.0, -0.0, 4.0, -4.0]
 BEFORE_2_12 = pytest.mark.skipif(tuple(map(int, torch.__version__.split(".")[:2])) < (2, 12),
-                                 reason="the CPU of PyTorch 2.11 gives another result for inf")
+                                 reason="PyTorch 2.11: the CPU's inf is taken to be another, docs/targets.md")
 
 
 def same(function, dtype):
