@@ -185,15 +185,15 @@ std::string CudaContext::Memory::state() const {
 // --------------------------------------------------------------------------------------------- GPU
 
 const std::vector<CudaGpu*>& CudaGpu::all() {
-  static const std::vector<CudaGpu*> kAll = [] {
-    std::vector<CudaGpu*> found;
+  static const auto* const kAll = [] {  // they live until the process ends
+    auto* const found = new std::vector<CudaGpu*>;
     const CudaDriver& driver = CudaDriver::get();
     for (int i = 0; driver.missing().empty() && i < driver.device_count(); i++) {
-      found.push_back(new CudaGpu(i));
+      found->push_back(new CudaGpu(i));
     }
     return found;
   }();
-  return kAll;
+  return *kAll;
 }
 
 CudaGpu::CudaGpu(int number)

@@ -146,14 +146,14 @@ class CudaDevice : public Device {
 }  // namespace
 
 std::vector<Device*> cuda_devices() {
-  static const std::vector<Device*> kDevices = [] {
-    std::vector<Device*> made;
+  static const auto* const kDevices = [] {  // they live until the process ends
+    auto* const made = new std::vector<Device*>;
     for (const CudaCompiler& compiler : cuda_compilers()) {
-      for (CudaGpu* gpu : CudaGpu::all()) made.push_back(new CudaDevice(*gpu, compiler));
+      for (CudaGpu* gpu : CudaGpu::all()) made->push_back(new CudaDevice(*gpu, compiler));
     }
     return made;
   }();
-  return kDevices;
+  return *kDevices;
 }
 
 std::string cuda_missing() { return CudaDriver::get().missing(); }
