@@ -8,6 +8,7 @@
 #include <torch/csrc/Generator.h>
 #include <torch/csrc/autograd/python_variable.h>
 
+#include "accelerator.h"
 #include "compiled_graph.h"
 #include "counters.h"
 #include "fallback.h"
@@ -74,6 +75,9 @@ NB_MODULE(_C, m) {  // NOLINT
   m.def("realize", &realize_tensor, nb::call_guard<nb::gil_scoped_release>());
   m.def("realize_all", &realize_all, nb::call_guard<nb::gil_scoped_release>());
   m.def("synchronize", &synchronize, nb::call_guard<nb::gil_scoped_release>());
+  m.def("yield_accelerator", &yield_accelerator);
+  m.def("stop_being_accelerator", &stop_being_accelerator);
+  m.def("start_autograd_threads", &start_autograd_threads, nb::call_guard<nb::gil_scoped_release>());
   m.def("default_generator",
         [] { return nb::steal(THPGenerator_initDefaultGenerator(default_generator())); });
 }

@@ -196,7 +196,9 @@ def _end_step(optimizer: torch.optim.Optimizer, *_: Any) -> None:
 
 
 def register() -> None:
-    """Makes `weft` the name of the device, and `torch.weft` its module."""
+    """Makes `weft` the name of the device, and `torch.weft` its module. Other devices stay as they are."""
+    if not _C.yield_accelerator():
+        raise ImportError("PyTorch was built with an accelerator, whose gradients fail beside a second one here")
     setattr(_module, "_initialized", True)  # of devices that are not, checkpoints keep no random states
     _module.default_generators = (_C.default_generator(),)  # type: ignore[attr-defined]
     torch.utils.rename_privateuse1_backend("weft")  # type: ignore[attr-defined]
@@ -204,5 +206,6 @@ def register() -> None:
     sys.modules["torch.weft"] = _module
     torch.utils.generate_methods_for_privateuse1_backend(  # type: ignore[attr-defined]
         for_tensor=True, for_module=True, for_packed_sequence=True, for_storage=True)
+    _C.start_autograd_threads()
     register_optimizer_step_post_hook(_end_step)
     _C.set_fallback_warnings(os.environ.get("WEFT_TORCH_WARN_FALLBACK", "0") not in ("", "0"))

@@ -1,0 +1,195 @@
+"""Device weft changes nothing for other devices of a process, nor for what ran before it was there."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from on_both_devices import torch
+
+# Each prints the same in a process that loads weft and in one that does not.
+CUDA_PROGRAMS = {
+    "gradients": """
+x = torch.arange(6.0, device="cuda", requires_grad=True)
+(x * x).sum().backward()
+y = (x.cpu().sin() * 2).cuda()
+y.sum().backward()
+print(x.grad.tolist(), torch.accelerator.current_accelerator())
+""",
+    "streams": """
+stream = torch.cuda.Stream()
+x = torch.ones(1 << 20, device="cuda", requires_grad=True)
+with torch.cuda.stream(stream):
+    y = x * 3
+torch.cuda.current_stream().wait_stream(stream)
+(y.sum() + (x * 2).sum()).backward()
+print(x.grad.sum().item(), torch.accelerator.current_stream().device)
+""",
+    "pinned memory": """
+x = torch.arange(8.0).pin_memory()
+loader = torch.utils.data.DataLoader(torch.arange(8.0), batch_size=4, pin_memory=True)
+print(x.is_pinned(), [b.is_pinned() for b in loader], x.to("cuda", non_blocking=True).sum().item())
+print(torch.empty(3, pin_memory=True).is_pinned(), torch.arange(3.0, device="cuda").to("cpu", non_blocking=True).tolist())
+""",
+    "training with autocast": """
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.GELU(), torch.nn.Dropout(0.1), torch.nn.Linear(32, 1)).cuda()
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+scaler = torch.amp.GradScaler("cuda")
+x = torch.randn(64, 16, device="cuda")
+for _ in range(5):
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        loss = model(x).square().mean()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    print(loss.item())
+""",
+    "CUDA graphs": """
+torch.manual_seed(0)
+model = torch.nn.Linear(8, 8).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x = torch.randn(4, 8, device="cuda")
+def step():
+    optimizer.zero_grad(set_to_none=False)
+    loss = model(x).square().mean()
+    loss.backward()
+    optimizer.step()
+    return loss
+side = torch.cuda.Stream()
+side.wait_stream(torch.cuda.current_stream())
+with torch.cuda.stream(side):
+    for _ in range(3): step()
+torch.cuda.current_stream().wait_stream(side)
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    loss = step()
+for _ in range(3):
+    graph.replay()
+    print(loss.item())
+""",
+    "torch.compile": """
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1)).cuda()
+compiled = torch.compile(model)
+x = torch.randn(4, 8, device="cuda")
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(3):
+    optimizer.zero_grad()
+    loss = compiled(x).square().mean()
+    loss.backward()
+    torch.compile(optimizer.step)()
+    print(loss.item())
+""",
+    "torch.distributed": """
+import torch.distributed as dist
+for backend in ("nccl", "gloo"):
+    dist.init_process_group(backend, init_method="tcp://127.0.0.1:29517", rank=0, world_size=1)
+    device = "cuda" if backend == "nccl" else "cpu"
+    torch.manual_seed(0)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 4).to(device))
+    model(torch.ones(2, 4, device=device)).sum().backward()
+    total = torch.ones(3, device=device)
+    dist.all_reduce(total)
+    print(backend, total.tolist(), [p.grad.sum().item() for p in model.parameters()])
+    dist.destroy_process_group()
+""",
+    "checkpointing and random states": """
+from torch.utils.checkpoint import checkpoint
+torch.manual_seed(3)
+x = torch.ones(4, 4, device="cuda", requires_grad=True)
+checkpoint(lambda t: torch.nn.functional.dropout(t.exp(), 0.5), x, use_reentrant=False).sum().backward()
+print(x.grad.tolist())
+x.grad = None
+checkpoint(lambda t: torch.nn.functional.dropout(t.exp(), 0.5), x, use_reentrant=True).sum().backward()
+print(x.grad.tolist())
+""",
+}
+
+
+def run(code: str, **environment: str) -> str:
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", "import torch\n" + code], env={**os.environ, **environment},
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch has no CUDA device here")
+@pytest.mark.parametrize("program", CUDA_PROGRAMS.values(), ids=list(CUDA_PROGRAMS))
+def test_cuda_is_as_without_weft(program):
+    with_weft = "import sys; assert 'weft.torch' in sys.modules; w = torch.ones(2, device='weft', requires_grad=True)\n"
+    with_weft += "(w * 2).sum().backward(); assert w.grad.tolist() == [2, 2]\n"
+    without = run(program, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+    assert run(with_weft + program, TORCH_DEVICE_BACKEND_AUTOLOAD="1") == without
+    assert run(program + with_weft, TORCH_DEVICE_BACKEND_AUTOLOAD="1") == without  # in the other order
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch has no CUDA device here")
+def test_gradients_pass_between_cuda_and_weft():
+    code = """
+x = torch.arange(4.0, device="cuda", requires_grad=True)
+y = x.sin().to("weft") * torch.arange(4.0, device="weft")
+(y.to("cuda") * x).sum().backward()
+z = torch.arange(4.0, requires_grad=True)
+((z.sin() * torch.arange(4.0)) * z).sum().backward()
+torch.testing.assert_close(x.grad.cpu(), z.grad)
+"""
+    run(code, TORCH_DEVICE_BACKEND_AUTOLOAD="1")
+
+
+# As in a process whose accelerator is another: autograd then asks weft for no stream.
+NO_ACCELERATOR = "from weft.torch import _C; assert _C.stop_being_accelerator()\n"
+
+
+def test_weft_need_not_be_the_accelerator():
+    assert run(NO_ACCELERATOR + "print(torch.accelerator.current_accelerator(), torch.device('weft'))") == "None weft"
+
+
+def test_gradients_without_being_the_accelerator():
+    program = """
+def gradients(device):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.GELU(), torch.nn.Linear(4, 1)).to(device)
+    x = torch.arange(6.0).view(2, 3).requires_grad_()
+    moved = x.to(device)
+    twice = (moved * 2 + moved.cpu().sin().to(device)) * moved  # several uses, and a way through the CPU
+    loss = model(twice).square().mean()
+    first, = torch.autograd.grad(loss, x, create_graph=True)
+    (loss + first.square().sum()).backward()
+    return [x.grad] + [p.grad.cpu() for p in model.parameters()]
+for a, b in zip(gradients("cpu"), gradients("weft")):
+    torch.testing.assert_close(a, b)
+"""
+    run(NO_ACCELERATOR + program)
+
+
+def test_a_backward_before_the_device_is_loaded():
+    code = """
+x = torch.ones(3, requires_grad=True)
+(x * 2).sum().backward()
+import weft.torch
+w = torch.ones(3, device="weft", requires_grad=True)
+(w * 3).sum().backward()
+(x * 5).sum().backward()
+print(w.grad.tolist(), x.grad.tolist())
+"""
+    assert run(code, TORCH_DEVICE_BACKEND_AUTOLOAD="0") == "[3.0, 3.0, 3.0] [7.0, 7.0, 7.0]"
+
+
+def test_a_backward_on_another_thread_before_the_device_is_loaded():
+    code = """
+import threading
+def backward(device):
+    x = torch.ones(3, device=device, requires_grad=True)
+    (x * 2).sum().backward()
+    return x.grad.tolist()
+other = threading.Thread(target=backward, args=("cpu",)); other.start(); other.join()
+import weft.torch
+results = []
+threads = [threading.Thread(target=lambda: results.append(backward("weft"))) for _ in range(4)]
+for t in threads: t.start()
+for t in threads: t.join()
+print(results == [[2.0, 2.0, 2.0]] * 4)
+"""
+    assert run(code, TORCH_DEVICE_BACKEND_AUTOLOAD="0") == "True"
