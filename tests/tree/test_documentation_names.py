@@ -44,7 +44,7 @@ SPAN_OF_NAME = rf"`{NAME}(?:::{NAME})*(?:\([^`]*\))?`"
 PAIR = re.compile(rf"((?:{SPAN_OF_NAME}(?:, | and ))*{SPAN_OF_NAME}) \(`([\w./]+)`")
 CONSTANT = rf"`(?P<name>(?:{NAME}::)+{NAME}|k[A-Z]\w*)`"
 NUMBER = r"(?P<number>\d[\d,]*(?:\.\d+)?(?:\^\d+)?)(?: ?(?P<unit>%|us|ms|KiB|MiB|GiB)(?!\w))?"
-STATED = (re.compile(rf"{CONSTANT} (?:\(|\| ){NUMBER}"), re.compile(rf"{NUMBER}[^`|.;()]{{0,40}}\({CONSTANT}\)"))
+STATED = (re.compile(rf"{CONSTANT} (?:\(|\| ){NUMBER}"), re.compile(rf"{NUMBER}[^`|.;()\d]{{0,40}}\({CONSTANT}\)"))
 UNITS = {"%": 0.01, "us": 1e-6, "ms": 1e-3, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
