@@ -83,12 +83,14 @@ class Tree:
     def has_member(self, owner: str, member: str) -> bool:
         """`owner::member`: a file that declares or defines the one has the other."""
         declares = re.compile(rf"\b(?:struct|class|enum|enum class|namespace|Op)\s+{owner}\b|\b{owner}::{member}\b")
-        return any(member in self.identifiers[name] and declares.search(text) for name, text in self.code.items())
+        files = set(self.files_of.get(member, [])) & set(self.files_of.get(owner, []))
+        return any(declares.search(self.code[file]) for file in files)
 
     def values(self, name: str) -> list[float]:
         """What the definitions of a constant, or the first values of a member, say in numbers."""
-        text = rf"\b{name.rsplit('::', 1)[-1]}\s*(?:=\s*|\{{)([^;,}}]+)"
-        found = [value_of(m) for code in self.code.values() for m in re.findall(text, code)]
+        last = name.rsplit("::", 1)[-1]
+        text = re.compile(rf"\b{last}\s*(?:=\s*|\{{)([^;,}}]+)")
+        found = [value_of(m) for file in self.files_of.get(last, []) for m in text.findall(self.code[file])]
         return [value for value in found if value is not None]
 
     @functools.cached_property
@@ -96,7 +98,8 @@ class Tree:
         """The targets and the variables."""
         text = (self.root / "Makefile").read_text()
         targets = set(re.findall(r"^\.PHONY: (.*)$", text, re.MULTILINE)[0].split())
-        return targets, set(re.findall(r"\$\(([A-Z_]+)\)", text)) | set(re.findall(r"^([A-Z_]+)\s*[?:]?=", text, re.MULTILINE))
+        used, defined = re.findall(r"\$\(([A-Z_]+)\)", text), re.findall(r"^([A-Z_]+)\s*[?:]?=", text, re.MULTILINE)
+        return targets, {*used, *defined}
 
 
 def glob_of(path: str) -> str:
