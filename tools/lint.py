@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Checks the sources with the pinned clang-format, clang-tidy and mypy.
 
-    tools/lint.py [--build build/release] [--check-format | --fix-format] [file ...]
+    tools/lint.py [--build build/release] [--check-format | --fix-format] [--changed | file ...]
 
-With files, clang-format and clang-tidy look at those alone.
+With files, clang-format and clang-tidy look at those alone. With --changed, clang-tidy looks at the files that differ from
+what stood DAYS before the last commit.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDERS = ["include", "src", "python", "torch", "tools", "tests", "bench"]
+DAYS = 2
 PROGRESS = 50  # files between two lines that say how far it is
 BIN = pathlib.Path(sys.executable).parent
 
@@ -26,6 +28,23 @@ def sources(chosen: list[pathlib.Path]) -> list[pathlib.Path]:
     """The C++ files: those chosen, or all."""
     found = [p for folder in FOLDERS for s in ("h", "cpp") for p in (ROOT / folder).rglob(f"*.{s}")]
     return sorted(set(found) & {p.resolve() for p in chosen} if chosen else found)
+
+
+def changed(files: list[pathlib.Path]) -> list[pathlib.Path]:
+    """Those that differ from the last commit of DAYS ago; all where git cannot say."""
+    def git(*arguments: str) -> list[str]:
+        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    try:
+        last = int(git("log", "-1", "--format=%ct")[0])
+        base = git("rev-list", "-1", f"--before={last - DAYS * 86400}", "HEAD")
+        if not base:
+            return files
+        names = git("diff", "--name-only", base[0]) + git("ls-files", "--others", "--exclude-standard")
+    except (OSError, subprocess.CalledProcessError, IndexError):
+        return files
+    found = {ROOT / name for name in names}
+    return [f for f in files if f in found]
 
 
 def clang_format(files: list[pathlib.Path], *options: str) -> bool:
@@ -80,6 +99,7 @@ def main() -> int:
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
     parser.add_argument("--check-format", action="store_true", help="clang-format alone")
     parser.add_argument("--fix-format", action="store_true", help="rewrite the files with clang-format")
+    parser.add_argument("--changed", action="store_true", help="clang-tidy on the files that changed alone")
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     arguments = parser.parse_args()
     files = sources(arguments.files)
@@ -89,7 +109,7 @@ def main() -> int:
     good = clang_format(files, "--dry-run", "-Werror")
     if not arguments.check_format:
         build = arguments.build.resolve()
-        good = clang_tidy(files, build) and good
+        good = clang_tidy(changed(files) if arguments.changed else files, build) and good
         good = mypy(build) and good
     return 0 if good else 1
 
