@@ -11,6 +11,7 @@ struct Counters {
   // Elementwise operations on data: an addition is 1, a division or square root 4, an exponential,
   // logarithm, sine or integer division 8; a reduction is one operation per element.
   uint64_t flops = 0;
+  uint64_t schedules = 0;  // made, or read from disk, where no known one served
 };
 
 // Since the start of the process, or since the last reset.

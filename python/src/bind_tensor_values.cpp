@@ -186,6 +186,18 @@ exponential, logarithm, sine or integer division 8. A reduction is one per eleme
 (12.0, 6)
 )")
       .def_prop_ro(
+          "schedules", [](const CountersView&) { return counters().schedules; },
+          R"(Schedules that were made or read from disk, because none that is in memory served.
+
+>>> from weft import counters
+>>> squares = lambda n: (Tensor.arange(n) ** 2).sum().item()
+>>> squares(7)
+91
+>>> counters.reset()
+>>> squares(7), counters.schedules
+(91, 0)
+)")
+      .def_prop_ro(
           "live_values", [](const CountersView&) { return live().values; },
           "Results of operations that something still holds, computed or not; reset() leaves it.")
       .def_prop_ro(
@@ -202,7 +214,8 @@ exponential, logarithm, sine or integer division 8. A reduction is one per eleme
           "reset", [](const CountersView&) { reset_counters(); }, "Counts from 0.")
       .def("__repr__", [](const CountersView&) {
         const Counters c = counters();
-        return fmt::format("Counters(kernels={}, bytes={}, flops={})", c.kernels, c.bytes, c.flops);
+        return fmt::format("Counters(kernels={}, bytes={}, flops={}, schedules={})", c.kernels,
+                           c.bytes, c.flops, c.schedules);
       });
   m.attr("counters") = nb::cast(CountersView{});
 }

@@ -32,6 +32,7 @@
 #include "ir/op.h"
 #include "ir/print.h"
 #include "runtime/buffer.h"
+#include "runtime/counters.h"
 #include "runtime/debug.h"
 #include "runtime/device.h"
 #include "runtime/kernel_cache.h"
@@ -115,7 +116,7 @@ class DiskStore : public ScheduleStore {
 std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& device,
                                             ServedSizes sizes = ServedSizes::kAny) {
   const uint64_t begin = shows(2) ? now_ns() : 0;
-  const uint64_t misses = shows(2) ? schedule_cache_counts().misses : 0;
+  const uint64_t misses = schedule_cache_counts().misses;
   DiskStore disk;
   auto schedule =
       cached_schedule(imported.sink, {.limits = device.limits(),
@@ -124,10 +125,9 @@ std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& de
                                       .work_in = WorkIn::kGraphArena,
                                       .store = device.keeps_schedules() ? &disk : nullptr,
                                       .sizes = sizes});
-  if (shows(2)) {
-    const bool is_new = schedule_cache_counts().misses != misses;
-    show_schedule(imported.sink, *schedule, is_new, now_ns() - begin);
-  }
+  const bool is_new = schedule_cache_counts().misses != misses;
+  if (is_new) count_schedule();
+  if (shows(2)) show_schedule(imported.sink, *schedule, is_new, now_ns() - begin);
   return schedule;
 }
 

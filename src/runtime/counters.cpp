@@ -7,20 +7,26 @@
 namespace weft {
 namespace {
 
-std::atomic<uint64_t> kernel_counter, byte_counter, flop_counter;
+std::atomic<uint64_t> kernel_counter, byte_counter, flop_counter, schedule_counter;
 std::atomic<int64_t> live_values, live_bytes;
 
 }  // namespace
 
 Counters counters() {
-  return {.kernels = kernel_counter, .bytes = byte_counter, .flops = flop_counter};
+  return {.kernels = kernel_counter,
+          .bytes = byte_counter,
+          .flops = flop_counter,
+          .schedules = schedule_counter};
 }
 
 void reset_counters() {
   kernel_counter = 0;
   byte_counter = 0;
   flop_counter = 0;
+  schedule_counter = 0;
 }
+
+void count_schedule() { schedule_counter += 1; }
 
 void count_kernel(uint64_t bytes, uint64_t flops) {
   kernel_counter += 1;

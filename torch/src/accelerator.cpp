@@ -1,5 +1,6 @@
-// Two functions that libtorch asks about weft's type of device are answered here, by the entries that its calls of them
-// go through: PyTorch has no other way for two accelerators in one process to have gradients.
+// Two functions that libtorch asks about weft's type of device are answered here, by the entries
+// that its calls of them go through: PyTorch has no other way for two accelerators in one process
+// to have gradients.
 #include "accelerator.h"
 
 #include <cstdint>

@@ -3,17 +3,18 @@
 
 namespace weft::pytorch {
 
-// PyTorch has one accelerator, whose streams autograd follows and which pins memory; a device that registers a name
-// becomes it, and the gradients of CUDA tensors then fail. yield_accelerator() leaves that place to the accelerator that
-// PyTorch was built with: weft, whose streams are all one, is to autograd what the CPU is. It comes before the name is
-// registered, and does nothing where PyTorch was built without an accelerator. False where it cannot be done.
+// PyTorch has one accelerator, whose streams autograd follows and which pins memory; a device that
+// registers a name becomes it, and the gradients of CUDA tensors then fail. yield_accelerator()
+// leaves that place to the accelerator that PyTorch was built with: weft, whose streams are all
+// one, is to autograd what the CPU is. It comes before the name is registered, and does nothing
+// where PyTorch was built without an accelerator. False where it cannot be done.
 bool yield_accelerator();
 
 // The same, whatever PyTorch was built with: weft is then no accelerator, and there may be none.
 bool stop_being_accelerator();
 
-// Autograd makes a thread for each device at the first backward(). Where that has been, with no device, weft's is made
-// now. Without the GIL, which the thread takes as it starts.
+// Autograd makes a thread for each device at the first backward(). Where that has been, with no
+// device, weft's is made now. Without the GIL, which the thread takes as it starts.
 void start_autograd_threads();
 
 }  // namespace weft::pytorch

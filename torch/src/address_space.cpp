@@ -47,6 +47,10 @@ Memory& AddressSpace::take(size_t bytes) {
   if (!free.empty()) free.pop_back();
   memory->bytes = bytes;
   memory->is_taken = true;
+  memory->before = last_;
+  memory->after = nullptr;
+  (last_ == nullptr ? first_ : last_->after) = memory;
+  last_ = memory;
   taken_++;
   return *memory;
 }
@@ -69,6 +73,8 @@ Memory& AddressSpace::make(uint32_t kind, size_t size) {
 
 void AddressSpace::give_back(Memory& memory) {
   memory.is_taken = false;
+  (memory.before == nullptr ? first_ : memory.before->after) = memory.after;
+  (memory.after == nullptr ? last_ : memory.after->before) = memory.before;
   taken_--;
   free_[memory.kind].push_back(&memory);
 }

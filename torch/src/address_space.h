@@ -19,6 +19,7 @@ struct Memory {
   Ref<Storage> storage{};  // null: nothing was written
   uint32_t kind = 0;       // of the range, by its size
   bool is_taken = false;
+  Memory *before = nullptr, *after = nullptr;  // those taken just before and after it
 };
 
 // Not for threads at the same time.
@@ -32,11 +33,11 @@ class AddressSpace {
   int64_t taken() const { return taken_; }
   // The one that the address lies in; null where nobody has it.
   Memory* find(uintptr_t address);
+  // In the order in which they were taken. That is the program's own, while addresses depend on
+  // what was given back when.
   template <class Visit>
   void visit_taken(Visit&& visit) {
-    for (auto& [address, memory] : all_) {
-      if (memory.is_taken) visit(memory);
-    }
+    for (Memory* memory = first_; memory != nullptr; memory = memory->after) visit(*memory);
   }
 
  private:
@@ -46,6 +47,7 @@ class AddressSpace {
   std::byte* next_ = nullptr;
   size_t left_ = 0;
   int64_t taken_ = 0;
+  Memory *first_ = nullptr, *last_ = nullptr;  // of those taken
   std::map<uintptr_t, Memory> all_;
   std::vector<std::vector<Memory*>> free_;  // by kind
 };
