@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/ref.h"
 #include "base/small_vector.h"
 #include "runtime/buffer.h"
@@ -97,9 +98,14 @@ void run_calls(const JitRecipe& recipe, const JitNumbers& numbers, std::vector<R
   make_memory(recipe, numbers, memory);
   SmallVector<Buffer*, 16> arguments;
   size_t done = first_call;
+  bool can_stop = true;  // what the program holds has not been written to
   try {
     for (; done < recipe.calls.size(); done++) {
       const JitRecipe::Call& call = recipe.calls[done];
+      for (uint32_t a = 0; a < call.written; a++) {
+        can_stop = can_stop && recipe.arguments[call.first_argument + a] >= recipe.bindings.size();
+      }
+      if (can_stop) check_interrupt();
       arguments.clear();
       for (uint32_t a = 0; a < call.argument_count; a++) {
         arguments.push_back(memory[recipe.arguments[call.first_argument + a]].get());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/ref.h"
 #include "base/small_vector.h"
 #include "engine/prepare_schedule.h"
@@ -82,7 +83,9 @@ Ref<Buffer> buffer_of(const Array& array, Device& device) {
 
 void allocate_buffers(Imported& imported, Device& device) {
   for (ImportedBuffer& buffer : imported.buffers) {
-    if (!buffer.memory) buffer.memory = Buffer::make(device, buffer.dtype, buffer.count);
+    if (buffer.memory) continue;
+    buffer.memory = Buffer::make(device, buffer.dtype, buffer.count);
+    buffer.is_new = true;
   }
 }
 
@@ -106,6 +109,16 @@ void lose_written(const Schedule& schedule, std::span<const KernelCall> calls,
   }
 }
 
+// Which slots have memory with something of the program's in it.
+SmallVector<bool, 64> slots_of_program(const Schedule& schedule, const Imported& imported) {
+  SmallVector<bool, 64> is_programs(schedule.slot_count);
+  for (const ScheduledBuffer& buffer : schedule.buffers) {
+    if (buffer.kind != ScheduledBuffer::Kind::kInput) continue;
+    is_programs[buffer.slot] = !imported.buffers[size_t(buffer.id)].is_new;
+  }
+  return is_programs;
+}
+
 }  // namespace
 
 std::vector<Ref<Buffer>> run_schedule(const Schedule& schedule, const PreparedSchedule& prepared,
@@ -119,8 +132,14 @@ std::vector<Ref<Buffer>> run_schedule(const Schedule& schedule, const PreparedSc
   SmallVector<Buffer*, 16> arguments;
   SmallVector<int64_t, 8> variables;
   size_t done = 0;
+  const SmallVector<bool, 64> is_programs = slots_of_program(schedule, imported);
+  bool can_stop = true;  // what the program holds has not been written to
   try {
     for (const KernelCall& call : schedule.calls) {
+      for (const uint32_t written : std::span(call.arguments).first(call.written)) {
+        can_stop = can_stop && !is_programs[schedule.buffers[written].slot];
+      }
+      if (can_stop) check_interrupt();
       uint64_t bytes = 0;
       arguments.clear();
       for (const uint32_t argument : call.arguments) {
