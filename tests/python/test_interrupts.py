@@ -167,6 +167,30 @@ def test_writes_in_place(tmp_path: pathlib.Path) -> None:
     assert out == "0 60"
 
 
+def test_kernels_after_a_write_in_place(tmp_path: pathlib.Path) -> None:
+    """What was written is put back."""
+    out = run(tmp_path, """
+        x, small = large(1), Tensor.zeros(4).realize()
+        x += 1
+        small += 1
+        y = many(x + small.sum())
+        ended_by(lambda: y.realize())
+        ended_by(lambda: y.realize())
+        assert small.tolist() == [1.0] * 4
+        ended_by(lambda: y.realize())
+        print(x.numpy().min(), x.numpy().max())
+        z = Tensor.zeros(1 << 20).realize()
+        def step(x):
+            x += 1
+            return many(x, 800)
+        fast = jit(step)
+        for k in range(3):
+            ended_by(lambda: fast(z))
+        print(len(set(z.numpy().tolist())))
+    """)
+    assert out == "2.0 2.0\n1"
+
+
 def test_replays(tmp_path: pathlib.Path) -> None:
     out = run(tmp_path, """
         import random
