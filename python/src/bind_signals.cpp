@@ -18,7 +18,7 @@ using Handler = void (*)(int);
 
 constexpr int kSignals = 32;  // those of POSIX; none that real-time programs number themselves
 
-unsigned long main_thread = 0;  // the one that Python runs handlers on
+unsigned long main_thread = 0;        // the one that Python runs handlers on
 Handler handler_of_python = nullptr;  // of all signals that Python handles
 
 void note_signal(int number) {
@@ -34,7 +34,7 @@ bool is_pythons(int number, struct sigaction& action) {
 
 // Goes before Python where the program has set handlers. A signal may have come before this did.
 void refresh() noexcept {
-  struct sigaction action {};
+  struct sigaction action{};
   for (int number = 1; number < kSignals; number++) {
     if (!is_pythons(number, action)) continue;
     action.sa_handler = &note_signal;
@@ -67,7 +67,7 @@ void ask() {
 bool serves_thread() noexcept { return PyThread_get_thread_ident() == main_thread; }
 
 Handler handler_of(int number) {
-  struct sigaction action {};
+  struct sigaction action{};
   const bool is_known =
       sigaction(number, nullptr, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0;
   return is_known && action.sa_handler != SIG_IGN ? action.sa_handler : SIG_DFL;

@@ -106,6 +106,7 @@ class Writes {
   void before(size_t number) {
     if (!undo_log_.is_whole()) return;
     check_interrupt();
+    if (number + 1 == recipe_.calls.size()) return;  // nothing is stopped any more
     const JitRecipe::Call& call = recipe_.calls[number];
     for (uint32_t a = 0; a < call.written; a++) {
       const uint32_t slot = recipe_.arguments[call.first_argument + a];

@@ -133,8 +133,9 @@ class Run {
       : schedule_(schedule),
         prepared_(prepared),
         imported_(imported),
-        slots_(slots),
-        is_programs_(slots_of_program(schedule, imported)) {}
+        slots_(slots) {
+    if (schedule.calls.size() > 1) is_programs_ = slots_of_program(schedule, imported);
+  }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
@@ -187,6 +188,7 @@ class Run {
 
   // Before call i.
   void note_writes(size_t i) {
+    if (i + 1 == schedule_.calls.size()) return;  // nothing is stopped any more
     const KernelCall& call = schedule_.calls[i];
     for (const uint32_t written : std::span(call.arguments).first(call.written)) {
       const uint32_t slot = schedule_.buffers[written].slot;
@@ -209,7 +211,7 @@ class Run {
   const PreparedSchedule& prepared_;
   const Imported& imported_;
   const Slots& slots_;
-  const SmallVector<bool, 64> is_programs_;  // by slot
+  SmallVector<bool, 64> is_programs_;  // by slot; none where no call is after another
   UndoLog undo_log_;
   std::optional<std::vector<double>> seconds_after_;  // each call, from the first that asks on
   SmallVector<Buffer*, 16> arguments_;

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-constexpr double kShortRest = 0.05;   // seconds, which are soon over
+constexpr double kShortRest = 0.05;  // seconds, which are soon over
 constexpr double kMostShare = 0.01;  // of the rest, for copies
 
 }  // namespace

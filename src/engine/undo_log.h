@@ -32,7 +32,7 @@ class UndoLog {
 
  private:
   bool is_whole_ = true;
-  double seconds_ = 0;  // that copies take
+  double seconds_ = 0;                                       // that copies take
   std::vector<std::pair<Ref<Buffer>, Ref<Buffer>>> copies_;  // of the first, in the second
 };
 

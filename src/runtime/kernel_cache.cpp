@@ -137,8 +137,8 @@ std::vector<Entry> list_entries(int folder) {
   while (const dirent* const each = readdir(stream)) {
     struct stat info{};
     if (!key_digits(each->d_name) ||
-        fstatat(folder, each->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||
-        !S_ISREG(info.st_mode) || info.st_uid != geteuid()) {
+        fstatat(folder, each->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode) ||
+        info.st_uid != geteuid()) {
       continue;
     }
     entries.push_back({each->d_name, int64_t(info.st_size), info.st_mtim});

@@ -73,8 +73,7 @@ std::optional<Refusal> make_folders(const fs::path& path) {
   }
   for (; !missing.empty(); missing.pop_back()) {
     if (mkdir(missing.back().c_str(), 0700) != 0 && errno != EEXIST) {
-      return Refusal{
-          .what = "cannot make", .path = missing.back().string(), .why = text_of(errno)};
+      return Refusal{.what = "cannot make", .path = missing.back().string(), .why = text_of(errno)};
     }
   }
   return std::nullopt;

@@ -38,8 +38,8 @@ Output read_output(const std::string& path) {
     return {{}, "wrote no object"};
   }
   if (info.st_size > kMostObject) {
-    return {{}, fmt::format("wrote an object of {} bytes; {} are allowed", info.st_size,
-                            kMostObject)};
+    return {{},
+            fmt::format("wrote an object of {} bytes; {} are allowed", info.st_size, kMostObject)};
   }
   Output output{std::vector<std::byte>(size_t(info.st_size)), {}};
   if (!read_all(opened.file.number(), output.bytes.data(), output.bytes.size())) {

@@ -159,7 +159,8 @@ TEST_F(PrivateCache, leaves_files_of_others_alone) {
   };
   for (const fs::path& folder : {fs::path(folder_), entry.parent_path(), fs::path(folder_) / "ab",
                                  entry.parent_path() / "deep" / "er"}) {
-    for (const char* each : {"notes.txt", "thesis.tmp", ".tmp", "a.tmp99.1", "0123456789", "x.weft"})
+    for (const char* each :
+         {"notes.txt", "thesis.tmp", ".tmp", "a.tmp99.1", "0123456789", "x.weft"})
       add(folder / each, 3000);
     add(folder / other, 3000);
     add(folder / ("b" + temp.substr(1)), 3000);
