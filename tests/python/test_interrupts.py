@@ -40,7 +40,7 @@ def ended_by(call, seconds=0.5, kind=KeyboardInterrupt, number=signal.SIGINT):
         raise AssertionError(f"not ended; pressed: {bool(pressed)}")
     raise AssertionError(f"took {took:.3f} s")
 
-def many(x, count=2000):  # two kernels each
+def many(x, count=4000):  # two kernels each
     for k in range(count):
         x = x * 0.5 + x.max() * 0.0 + 1
     return x
@@ -182,7 +182,7 @@ def test_kernels_after_a_write_in_place(tmp_path: pathlib.Path) -> None:
         z = Tensor.zeros(1 << 20).realize()
         def step(x):
             x += 1
-            return many(x, 800)
+            return many(x, 3000)
         fast = jit(step)
         for k in range(3):
             ended_by(lambda: fast(z))
@@ -219,7 +219,7 @@ def test_replays(tmp_path: pathlib.Path) -> None:
             y = step(x)
             assert count.item() == after + 1 and abs(y.numpy()[-1] - (after + 3)) < 1e-3, (k, after, y.numpy()[-1])
         def long(x):
-            return many(x, 600)
+            return many(x, 3000)
         big, captured = large(), jit(long)
         for _ in range(2):
             ended_by(lambda: captured(big))
@@ -252,7 +252,7 @@ def test_scheduling_and_search(tmp_path: pathlib.Path) -> None:
 def test_while_another_thread_realises(tmp_path: pathlib.Path) -> None:
     out = run(tmp_path, """
         x, ends = large(), []
-        def work(): ends.append(many(x, 1000).numpy().max())
+        def work(): ends.append(many(x, 2000).numpy().max())
         thread = threading.Thread(target=work)
         thread.start()
         time.sleep(0.2)
