@@ -52,7 +52,7 @@ class Helpers {
     const InterruptScope scope(InterruptScope::Kind::kHelper, 0, &stop_);
     try {
       work_(i);
-    } catch (const Stopped&) {  // as it was told to
+    } catch (const Stopped&) {  // NOLINT(bugprone-empty-catch): as it was told to
     }
     const std::lock_guard lock(mutex_);
     running_--;

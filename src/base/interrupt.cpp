@@ -2,7 +2,6 @@
 #include "base/interrupt.h"
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <utility>
 

@@ -130,10 +130,7 @@ class Run {
  public:
   Run(const Schedule& schedule, const PreparedSchedule& prepared, const Imported& imported,
       const Slots& slots)
-      : schedule_(schedule),
-        prepared_(prepared),
-        imported_(imported),
-        slots_(slots) {
+      : schedule_(schedule), prepared_(prepared), imported_(imported), slots_(slots) {
     if (schedule.calls.size() > 1) is_programs_ = slots_of_program(schedule, imported);
   }
   Run(const Run&) = delete;

@@ -32,7 +32,7 @@ constexpr size_t kLineSlots = 8, kLineIds = 4;  // a line of 8 slots serves 4 id
 constexpr size_t kFirstLines = 32;
 constexpr int64_t kMostId = (int64_t(1) << 56) - 1;  // what an argument word has room for
 constexpr uint32_t kNoId = UINT32_MAX;               // of a source that a node does not have
-constexpr uint32_t kNodesPerCheck = 4096;  // whether the call that makes them is to end
+constexpr uint32_t kNodesPerCheck = 4096;            // whether the call that makes them is to end
 constexpr size_t kLargestRegion = size_t(64) << 20;
 
 const Node* node_of(uint64_t slot) {

@@ -28,7 +28,7 @@ def press_after(seconds, number=signal.SIGINT):
 SOON = float(os.environ.get("SOON", "0.2"))
 
 def ended_by(call, seconds=0.5, kind=KeyboardInterrupt, number=signal.SIGINT):
-    for attempt in range(3):  # on a busy machine one may be late
+    for attempt in range(6):  # on a busy machine some are late
         pressed = press_after(seconds, number)
         try:
             call()
