@@ -8,6 +8,7 @@
 #include "weft/error.h"             // IWYU pragma: export
 #include "weft/gradient.h"          // IWYU pragma: export
 #include "weft/indexed.h"           // IWYU pragma: export
+#include "weft/interrupt.h"         // IWYU pragma: export
 #include "weft/jit.h"               // IWYU pragma: export
 #include "weft/scheduled_kernel.h"  // IWYU pragma: export
 #include "weft/tensor.h"            // IWYU pragma: export

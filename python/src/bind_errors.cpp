@@ -5,6 +5,7 @@
 #include <nanobind/stl/string.h>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "core.h"
 #include "rewrite/loop_error.h"
 
@@ -38,9 +39,19 @@ void raise_class(const char* name, const Error& e) noexcept {
   raise([&](const nb::module_& errors) { return errors.attr(name)(text(e.what())); });
 }
 
+// What the program's handler of a signal has raised.
+void raise_interrupted(const Interrupted& e) noexcept {
+  auto* const raised = static_cast<PyObject*>(e.reason().get());
+  if (raised == nullptr) return PyErr_SetNone(PyExc_KeyboardInterrupt);
+  PyErr_Restore(nb::handle(raised).type().inc_ref().ptr(), nb::handle(raised).inc_ref().ptr(),
+                PyException_GetTraceback(raised));
+}
+
 void translate(const std::exception_ptr& pointer, void*) {
   try {
     std::rethrow_exception(pointer);
+  } catch (const Interrupted& e) {
+    raise_interrupted(e);
   } catch (const RewriteLoopError& e) {
     raise([&](const nb::module_& errors) { return loop_error_of(errors, e); });
   } catch (const ShapeError& e) {

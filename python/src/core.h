@@ -61,6 +61,7 @@ std::string_view type_text(nb::handle value);
 // ---- the parts of the module, one per file
 
 void bind_errors();
+void bind_signals();
 void bind_types(nb::module_& m);
 void bind_dtype(nb::module_& m);
 void bind_arena(nb::module_& m);

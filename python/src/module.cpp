@@ -50,6 +50,7 @@ NB_MODULE(_core, m) {
   nb::set_leak_warnings(false);
   m.doc() = "The compiled part of weft. Use it through weft and weft.ir.";
   bind_errors();
+  bind_signals();
   bind_types(m);
   bind_dtype(m);
   bind_arena(m);

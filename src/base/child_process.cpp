@@ -26,6 +26,7 @@
 
 #include "base/config.h"
 #include "base/error.h"
+#include "base/interrupt.h"
 
 namespace weft {
 namespace {
@@ -104,44 +105,85 @@ class SpawnSetup {
   posix_spawnattr_t attributes_{};
 };
 
+// Until then, or until it is time to look whether to go on.
 int milliseconds_to(Clock::time_point deadline) {
-  const auto left =
-      std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-  return int(std::clamp<long>(left, 0, 1 << 30));
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+  return int(std::clamp(left, std::chrono::milliseconds(0), kInterruptEvery).count());
 }
 
-// Until all ends of the pipe are closed. False when the deadline comes first.
-bool read_all(int pipe, Clock::time_point deadline, std::string& output) {
+// Someone else may have waited for it: then the status stays as it is.
+void wait_for(pid_t pid, int& status) {
+  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+}
+
+// A child in a process group of its own, from its start to its end.
+class Child {
+ public:
+  explicit Child(pid_t pid) : pid_(pid) {}
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() {
+    if (!is_over_) end();
+  }
+
+  // It stays a zombie, whose number no other process or group is given, unless somebody else waits
+  // for all children.
+  bool has_ended() {
+    siginfo_t info{};
+    const int result = waitid(P_PID, id_t(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+    is_gone_ = result != 0 && errno == ECHILD;
+    return is_gone_ || (result == 0 && info.si_pid != 0);
+  }
+
+  // Kills it and all that it started in its group. Its status, where it had ended by itself.
+  int end() {
+    is_over_ = true;
+    int status = 0;
+    if (is_gone_) return status;
+    kill(-pid_, SIGKILL);
+    wait_for(pid_, status);
+    return status;
+  }
+
+ private:
+  pid_t pid_;
+  bool is_gone_ = false, is_over_ = false;
+};
+
+// What is in the pipe now, of which not too much is kept. False when all its ends are closed.
+bool read_some(int pipe, std::string& output) {
   std::array<char, 4096> chunk{};
-  while (true) {
-    pollfd waiting{pipe, POLLIN, 0};
-    const int ready = poll(&waiting, 1, milliseconds_to(deadline));
-    if (ready == 0) return false;
-    if (ready < 0 && errno == EINTR) continue;
-    const ssize_t count = read(pipe, chunk.data(), chunk.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return true;
-    output.append(chunk.data(), std::min(size_t(count), kMostOutput - output.size()));
-  }
+  const ssize_t count = read(pipe, chunk.data(), chunk.size());
+  if (count < 0) return errno == EINTR || errno == EAGAIN;
+  output.append(chunk.data(), std::min(size_t(count), kMostOutput - output.size()));
+  return count > 0;
 }
 
-// Null options wait; 0 when it has not ended, -1 when someone else has waited for it.
-pid_t wait_for(pid_t pid, int& status, int options) {
-  pid_t ended = 0;
-  do {
-    ended = waitpid(pid, &status, options);
-  } while (ended < 0 && errno == EINTR);
-  return ended;
+// What a child that has ended left in the pipe. Others that it started may hold the pipe, and write
+// to it, for ever: what they say is not waited for.
+void read_rest(int pipe, std::string& output) {
+  pollfd waiting{pipe, POLLIN, 0};
+  size_t chunks = kMostOutput / 1024;
+  while (chunks-- > 0 && poll(&waiting, 1, 0) > 0 && read_some(pipe, output)) continue;
 }
 
-// A child that has closed its output has next to nothing left to do.
-bool wait_until(pid_t pid, Clock::time_point deadline, int& status) {
-  for (auto pause = std::chrono::microseconds(20);;
-       pause = std::min(2 * pause, decltype(pause)(5000))) {
-    if (wait_for(pid, status, WNOHANG) != 0) return true;
+// False when the deadline comes first. Throws Stopped.
+bool read_until_end(Child& child, int pipe, Clock::time_point deadline, std::string& output) {
+  bool is_open = true;
+  auto pause = std::chrono::microseconds(20);
+  while (!child.has_ended()) {
     if (Clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(pause);
+    check_interrupt();
+    if (!is_open) {  // there is next to nothing left to do
+      std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, decltype(pause)(5000));
+      continue;
+    }
+    pollfd waiting{pipe, POLLIN, 0};
+    if (poll(&waiting, 1, milliseconds_to(deadline)) > 0) is_open = read_some(pipe, output);
   }
+  if (is_open) read_rest(pipe, output);
+  return true;
 }
 
 }  // namespace
@@ -156,16 +198,13 @@ ChildResult run_child(const std::vector<std::string>& arguments, const std::stri
   }
   const FileDescriptor from_child(ends[0]);
   FileDescriptor to_parent(ends[1]);
-  const pid_t pid = SpawnSetup(input, to_parent.get()).spawn(arguments, environment);
+  Child child(SpawnSetup(input, to_parent.get()).spawn(arguments, environment));
   to_parent.close();
 
   ChildResult result;
-  int status = 0;
-  const bool in_time =
-      read_all(from_child.get(), deadline, result.output) && wait_until(pid, deadline, status);
+  const bool in_time = read_until_end(child, from_child.get(), deadline, result.output);
+  const int status = child.end();
   if (!in_time) {
-    kill(-pid, SIGKILL);
-    wait_for(pid, status, 0);
     result.end = ChildResult::End::kTimedOut;
   } else if (WIFSIGNALED(status)) {
     result.end = ChildResult::End::kKilled;

@@ -14,8 +14,10 @@ struct ChildResult {
 };
 
 // `arguments[0]` is the path of the program. Its standard input is the file `input`; `environment`
-// (NAME=value) replaces variables of this process. After `seconds` it is killed, and all that it
-// started in its process group with it. Leaves no zombie. Throws Error when it cannot be started.
+// (NAME=value) replaces variables of this process. When it ends, after `seconds`, and when the call
+// is stopped (base/interrupt.h), it is killed, and all that it started in its process group with
+// it; what it started elsewhere is not waited for. Leaves no zombie. Throws Error when it cannot be
+// started.
 ChildResult run_child(const std::vector<std::string>& arguments, const std::string& input,
                       const std::vector<std::string>& environment, int seconds);
 

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/ref.h"
 #include "engine/realize.h"
 #include "ir/dtype.h"
@@ -123,6 +124,7 @@ void write_through(Storage& storage, const Ref<Value>& before) {
     const std::lock_guard lock(graph_mutex());
     foreign = before->buffer();
   }
+  const InterruptScope whole(InterruptScope::Kind::kNever);  // the write has been made
   Storage* const one[] = {&storage};
   realize(one);
   Ref<Value> version;  // freed without the lock

@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/ref.h"
 #include "engine/foreign_memory.h"
 #include "engine/index_checks.h"
@@ -144,7 +145,13 @@ JitCapture::Result JitCapture::run(std::span<const Tensor> inputs, const Functio
   }
   watch.find_written();
   refuse_two_ways(watch);
-  std::shared_ptr<JitRecipe> recipe = make_recipe(watch, outputs, variables);
+  std::shared_ptr<JitRecipe> recipe;
+  try {
+    recipe = make_recipe(watch, outputs, variables);
+  } catch (const Interrupted&) {  // what the function wrote stays written
+    write_through(watch);
+    throw;
+  }
   write_through(watch);
   watch.drop_proxies();
   replace_proxies(watch, outputs);
@@ -239,20 +246,8 @@ class Replay {
 
   std::vector<Tensor> run() {
     make_results();
-    std::unique_lock realizing(realize_mutex());
-    while (!take_versions()) {
-      realizing.unlock();
-      realize(storages_);
-      realizing.lock();
-    }
-    try {
-      own_overwritten();
-      run_recipe(recipe_, numbers_, memory_);
-    } catch (...) {
-      const std::lock_guard lock(graph_mutex());
-      for (size_t i = 0; i < storages_.size(); i++) swap_version(i);
-      throw;
-    }
+    std::unique_lock realizing = interruptible([&] { return compute(); });
+    const InterruptScope whole(InterruptScope::Kind::kNever);
     const std::string* const failure = publish();
     realizing.unlock();
     std::vector<Tensor> results = outputs();
@@ -279,11 +274,31 @@ class Replay {
     }
   }
 
+  // The lock of realise, held since all was computed. Or all is as it was.
+  std::unique_lock<InterruptibleMutex> compute() {
+    std::unique_lock realizing(realize_mutex());
+    while (!take_versions()) {
+      realizing.unlock();
+      realize(storages_);
+      realizing.lock();
+    }
+    try {
+      own_overwritten();
+      run_recipe(recipe_, numbers_, memory_);
+    } catch (...) {
+      const std::lock_guard lock(graph_mutex());
+      for (size_t i = 0; i < storages_.size(); i++) swap_version(i);
+      throw;
+    }
+    return realizing;
+  }
+
   // The memory of what storages hold, all of it at one moment; results take its place. False when
   // something is not in memory.
   bool take_versions() {
-    versions_.resize(storages_.size());
+    versions_.assign(storages_.size(), {});
     memory_.resize(storages_.size());
+    overwritten_.clear();
     const std::lock_guard lock(graph_mutex());
     for (const Storage* storage : storages_) {
       if (!storage->version_locked()->is_filled()) return false;

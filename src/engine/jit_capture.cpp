@@ -532,7 +532,9 @@ class Maker {
 
 }  // namespace
 
-std::shared_ptr<JitRecipe> make_recipe(JitWatch& watch, std::span<const Tensor> outputs,
+namespace {
+
+std::shared_ptr<JitRecipe> made_recipe(JitWatch& watch, std::span<const Tensor> outputs,
                                        std::span<const VariableValue> values) {
   const std::lock_guard lock(realize_mutex());
   try {
@@ -544,6 +546,17 @@ std::shared_ptr<JitRecipe> make_recipe(JitWatch& watch, std::span<const Tensor> 
     watch.settle();
     throw;
   }
+}
+
+}  // namespace
+
+std::shared_ptr<JitRecipe> make_recipe(JitWatch& watch, std::span<const Tensor> outputs,
+                                       std::span<const VariableValue> values) {
+  bool is_first = true;  // stopped, it cannot begin anew: there is no recipe
+  return interruptible([&] {
+    const bool begins = std::exchange(is_first, false);
+    return begins ? made_recipe(watch, outputs, values) : nullptr;
+  });
 }
 
 }  // namespace weft

@@ -9,8 +9,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "base/ref.h"
 #include "base/small_vector.h"
+#include "engine/undo_log.h"
 #include "runtime/buffer.h"
 #include "runtime/counters.h"
 #include "runtime/debug.h"
@@ -92,14 +94,56 @@ void make_memory(const JitRecipe& recipe, const JitNumbers& numbers,
   }
 }
 
+// Before its calls write to bindings, while they can be undone.
+class Writes {
+ public:
+  Writes(const JitRecipe& recipe, const JitNumbers& numbers, std::span<const Ref<Buffer>> memory)
+      : recipe_(recipe), numbers_(numbers), memory_(memory) {}
+  Writes(const Writes&) = delete;
+  Writes& operator=(const Writes&) = delete;
+
+  // Throws Stopped.
+  void before(size_t number) {
+    if (!undo_log_.is_whole()) return;
+    check_interrupt();
+    if (number + 1 == recipe_.calls.size()) return;  // nothing is stopped any more
+    const JitRecipe::Call& call = recipe_.calls[number];
+    for (uint32_t a = 0; a < call.written; a++) {
+      const uint32_t slot = recipe_.arguments[call.first_argument + a];
+      if (slot < recipe_.bindings.size()) undo_log_.will_write(*memory_[slot], rest(number));
+    }
+  }
+  void undo() { undo_log_.undo(); }
+
+ private:
+  // Seconds that the calls after this one take.
+  double rest(size_t number) {
+    if (rests_.empty()) {
+      rests_.resize(recipe_.calls.size());
+      for (size_t i = rests_.size() - 1; i > number; i--) {
+        rests_[i - 1] = rests_[i] + seconds_of_work(numbers_.bytes[i], numbers_.flops[i]);
+      }
+    }
+    return rests_[number];
+  }
+
+  const JitRecipe& recipe_;
+  const JitNumbers& numbers_;
+  std::span<const Ref<Buffer>> memory_;
+  UndoLog undo_log_;
+  std::vector<double> rests_;  // of calls, from the first that writes on
+};
+
 void run_calls(const JitRecipe& recipe, const JitNumbers& numbers, std::vector<Ref<Buffer>>& memory,
                size_t first_call) {
   make_memory(recipe, numbers, memory);
   SmallVector<Buffer*, 16> arguments;
   size_t done = first_call;
+  Writes writes(recipe, numbers, memory);
   try {
     for (; done < recipe.calls.size(); done++) {
       const JitRecipe::Call& call = recipe.calls[done];
+      writes.before(done);
       arguments.clear();
       for (uint32_t a = 0; a < call.argument_count; a++) {
         arguments.push_back(memory[recipe.arguments[call.first_argument + a]].get());
@@ -114,6 +158,9 @@ void run_calls(const JitRecipe& recipe, const JitNumbers& numbers, std::vector<R
       }
       count_kernel(numbers.bytes[done], numbers.flops[done]);
     }
+  } catch (const Stopped&) {
+    writes.undo();
+    throw;
   } catch (...) {
     lose_written(recipe, done, memory);
     throw;

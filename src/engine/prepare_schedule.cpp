@@ -7,12 +7,12 @@
 #include <exception>
 #include <memory>
 #include <string_view>
-#include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/config.h"
+#include "base/helpers.h"
+#include "base/interrupt.h"
 #include "ir/node.h"
 #include "runtime/device.h"
 #include "runtime/kernel_flops.h"
@@ -34,19 +34,8 @@ class Preparation {
   }
 
   std::vector<PreparedKernel> run() {
-    std::vector<std::thread> helpers;
     const size_t threads = std::min(device_.compile_threads(), kernels_.size());
-    helpers.reserve(threads);
-    bool can_start = true;  // when the system has no more threads, those that there are do it
-    while (can_start && helpers.size() + 1 < threads) {
-      try {
-        helpers.emplace_back([this] { work(); });
-      } catch (const std::system_error&) {
-        can_start = false;
-      }
-    }
-    work();
-    for (std::thread& helper : helpers) helper.join();
+    run_with_helpers(threads, [this](size_t) { work(); });
     for (const std::exception_ptr& failure : failures_) {
       if (failure) std::rethrow_exception(failure);
     }
@@ -57,8 +46,12 @@ class Preparation {
   void work() {
     for (size_t i = next_++; i < kernels_.size(); i = next_++) {
       try {
+        check_interrupt();
         const UOp ast = schedule_.kernels[i].root;
         kernels_[i] = {device_.compile(ast, names_[i]), KernelFlops(ast)};
+      } catch (const Stopped&) {
+        next_ = kernels_.size();
+        throw;
       } catch (...) {
         failures_[i] = std::current_exception();
         next_ = kernels_.size();

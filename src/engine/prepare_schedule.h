@@ -23,7 +23,8 @@ struct PreparedSchedule {
 };
 
 // Compiles all kernels, several at a time where the device says so, or finds them with the schedule
-// or a copy of it. Throws CompileError, and nothing is kept. The lock of realise is held.
+// or a copy of it. Throws CompileError or Stopped, and nothing is kept. The lock of realise is
+// held.
 std::shared_ptr<const PreparedSchedule> prepare_schedule(const Schedule& schedule, Device& device);
 
 }  // namespace weft

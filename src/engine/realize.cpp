@@ -20,6 +20,7 @@
 #include "base/config.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/interrupt.h"
 #include "base/ref.h"
 #include "engine/custom_kernels.h"
 #include "engine/index_checks.h"
@@ -49,8 +50,8 @@
 
 namespace weft {
 
-std::mutex& realize_mutex() {
-  static std::mutex mutex;
+InterruptibleMutex& realize_mutex() {
+  static InterruptibleMutex mutex;
   // A fork waits for what other threads realise: the child has none of them to finish it.
   static const bool kIsRegistered [[maybe_unused]] = [] {
     at_fork(
@@ -531,13 +532,17 @@ void run_waiting() {
 
 void realize(std::span<Storage* const> storages) {
   refuse_values_while_captured();
-  const std::lock_guard lock(realize_mutex());
-  if (is_all_realized(storages)) return;
-  run_all(storages);
-  run_waiting();
+  interruptible([&] {
+    const std::lock_guard lock(realize_mutex());
+    if (is_all_realized(storages)) return;
+    run_all(storages);
+    run_waiting();
+  });
 }
 
-Graph graph_to_realize(Storage& storage) {
+namespace {
+
+Graph graph_of_storage(Storage& storage) {
   const std::lock_guard lock(realize_mutex());
   Storage* const one[] = {&storage};
   if (std::optional<Graph> graph = Job(one).graph()) return *graph;
@@ -549,7 +554,7 @@ Graph graph_to_realize(Storage& storage) {
   return {arena, reshape(memory, sizes)};
 }
 
-std::vector<ScheduledKernel> kernels_to_realize(std::span<Storage* const> storages) {
+std::vector<ScheduledKernel> kernels_of(std::span<Storage* const> storages) {
   const std::lock_guard lock(realize_mutex());
   std::vector<ScheduledKernel> kernels;
   for_each_job(
@@ -563,12 +568,26 @@ std::vector<ScheduledKernel> kernels_to_realize(std::span<Storage* const> storag
   return kernels;
 }
 
-size_t count_kernels_to_realize(std::span<Storage* const> storages) {
+size_t count_kernels_of(std::span<Storage* const> storages) {
   const std::lock_guard lock(realize_mutex());
   size_t count = 0;
   for_each_job(
       storages, [&](Job job) { count += job.count_kernels(); }, [&](const Value&) { count++; });
   return count;
+}
+
+}  // namespace
+
+Graph graph_to_realize(Storage& storage) {
+  return interruptible([&] { return graph_of_storage(storage); });
+}
+
+std::vector<ScheduledKernel> kernels_to_realize(std::span<Storage* const> storages) {
+  return interruptible([&] { return kernels_of(storages); });
+}
+
+size_t count_kernels_to_realize(std::span<Storage* const> storages) {
+  return interruptible([&] { return count_kernels_of(storages); });
 }
 
 }  // namespace weft

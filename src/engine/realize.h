@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "engine/prepare_schedule.h"
 #include "ir/walk.h"
 #include "runtime/device.h"
@@ -26,6 +26,8 @@ namespace weft {
 // place before a later one of its schedule failed on the device: the versions that this memory
 // belongs to are lost, and reading them is a DeviceError, never data, until all of the storage is
 // written anew.
+// A request (weft/interrupt.h) ends it as an error would, before the first kernel that writes in
+// place what the program holds. What has been realised on one device by then stays so.
 void realize(std::span<Storage* const> storages);
 
 // The kernels that this would run now, in order, compiled, and how many. Nothing runs or is
@@ -43,7 +45,7 @@ bool schedules_are_used();
 void set_reference_only(bool is_only);
 
 // Held by whoever computes Values and fills them; before the lock of the graph.
-std::mutex& realize_mutex();
+InterruptibleMutex& realize_mutex();
 
 // A schedule with its kernels compiled.
 struct CompiledSchedule {

@@ -5,14 +5,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/ref.h"
 #include "base/small_vector.h"
 #include "engine/prepare_schedule.h"
+#include "engine/undo_log.h"
 #include "ir/array.h"
 #include "ir/dtype.h"
 #include "ir/evaluate.h"
@@ -82,7 +85,9 @@ Ref<Buffer> buffer_of(const Array& array, Device& device) {
 
 void allocate_buffers(Imported& imported, Device& device) {
   for (ImportedBuffer& buffer : imported.buffers) {
-    if (!buffer.memory) buffer.memory = Buffer::make(device, buffer.dtype, buffer.count);
+    if (buffer.memory) continue;
+    buffer.memory = Buffer::make(device, buffer.dtype, buffer.count);
+    buffer.is_new = true;
   }
 }
 
@@ -106,6 +111,110 @@ void lose_written(const Schedule& schedule, std::span<const KernelCall> calls,
   }
 }
 
+// Which slots have memory with something of the program's in it.
+SmallVector<bool, 64> slots_of_program(const Schedule& schedule, const Imported& imported) {
+  SmallVector<bool, 64> is_programs(schedule.slot_count);
+  for (const ScheduledBuffer& buffer : schedule.buffers) {
+    if (buffer.kind != ScheduledBuffer::Kind::kInput) continue;
+    is_programs[buffer.slot] = !imported.buffers[size_t(buffer.id)].is_new;
+  }
+  return is_programs;
+}
+
+struct Work {
+  uint64_t bytes = 0, flops = 0;
+};
+
+// The calls of a schedule, one after the other.
+class Run {
+ public:
+  Run(const Schedule& schedule, const PreparedSchedule& prepared, const Imported& imported,
+      const Slots& slots)
+      : schedule_(schedule), prepared_(prepared), imported_(imported), slots_(slots) {
+    if (schedule.calls.size() > 1) is_programs_ = slots_of_program(schedule, imported);
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  void run() {
+    size_t done = 0;
+    try {
+      for (; done < schedule_.calls.size(); done++) run_call(done);
+    } catch (const Stopped&) {
+      undo_log_.undo();
+      throw;
+    } catch (...) {
+      lose_written(schedule_, std::span(schedule_.calls).first(done), imported_, slots_);
+      throw;
+    }
+  }
+
+ private:
+  void run_call(size_t i) {
+    const KernelCall& call = schedule_.calls[i];
+    if (undo_log_.is_whole()) {
+      check_interrupt();
+      note_writes(i);
+    }
+    arguments_.clear();
+    for (const uint32_t argument : call.arguments) {
+      arguments_.push_back(slots_[schedule_.buffers[argument].slot].get());
+    }
+    const Work work = prepare(call);
+    const uint64_t begin = shows(2) ? now_ns() : 0;
+    prepared_.kernels[call.kernel].program->run(arguments_, variables_);
+    if (shows(2)) {
+      prepared_.device->synchronize();
+      show_run({prepared_.device->name(), call.name, now_ns() - begin, work.bytes, work.flops,
+                kernel_operations(call.ast)});
+    }
+    count_kernel(work.bytes, work.flops);
+  }
+
+  // Sets `variables_`.
+  Work prepare(const KernelCall& call) {
+    Work work;
+    for (const uint32_t argument : call.arguments) {
+      work.bytes += bytes_of(schedule_.buffers[argument]);
+    }
+    variables_.clear();
+    for (const BoundVariable& variable : call.variables) variables_.push_back(variable.value);
+    work.flops = prepared_.kernels[call.kernel].flops.count(variables_);
+    return work;
+  }
+
+  // Before call i.
+  void note_writes(size_t i) {
+    if (i + 1 == schedule_.calls.size()) return;  // nothing is stopped any more
+    const KernelCall& call = schedule_.calls[i];
+    for (const uint32_t written : std::span(call.arguments).first(call.written)) {
+      const uint32_t slot = schedule_.buffers[written].slot;
+      if (is_programs_[slot]) undo_log_.will_write(*slots_[slot], seconds_after(i));
+    }
+  }
+
+  double seconds_after(size_t i) {
+    if (!seconds_after_) {
+      seconds_after_.emplace(schedule_.calls.size());
+      for (size_t j = schedule_.calls.size() - 1; j > i; j--) {
+        const Work work = prepare(schedule_.calls[j]);
+        (*seconds_after_)[j - 1] = (*seconds_after_)[j] + seconds_of_work(work.bytes, work.flops);
+      }
+    }
+    return (*seconds_after_)[i];
+  }
+
+  const Schedule& schedule_;
+  const PreparedSchedule& prepared_;
+  const Imported& imported_;
+  const Slots& slots_;
+  SmallVector<bool, 64> is_programs_;  // by slot; none where no call is after another
+  UndoLog undo_log_;
+  std::optional<std::vector<double>> seconds_after_;  // each call, from the first that asks on
+  SmallVector<Buffer*, 16> arguments_;
+  SmallVector<int64_t, 8> variables_;
+};
+
 }  // namespace
 
 std::vector<Ref<Buffer>> run_schedule(const Schedule& schedule, const PreparedSchedule& prepared,
@@ -116,37 +225,7 @@ std::vector<Ref<Buffer>> run_schedule(const Schedule& schedule, const PreparedSc
   for (const uint32_t output : schedule.outputs) {
     outputs.push_back(slots[schedule.buffers[output].slot]);
   }
-  SmallVector<Buffer*, 16> arguments;
-  SmallVector<int64_t, 8> variables;
-  size_t done = 0;
-  try {
-    for (const KernelCall& call : schedule.calls) {
-      uint64_t bytes = 0;
-      arguments.clear();
-      for (const uint32_t argument : call.arguments) {
-        const ScheduledBuffer& buffer = schedule.buffers[argument];
-        arguments.push_back(slots[buffer.slot].get());
-        bytes += bytes_of(buffer);
-      }
-      variables.clear();
-      for (const BoundVariable& variable : call.variables) variables.push_back(variable.value);
-      const PreparedKernel& kernel = prepared.kernels[call.kernel];
-      const uint64_t flops = kernel.flops.count(variables);
-      const uint64_t begin = shows(2) ? now_ns() : 0;
-      kernel.program->run(arguments, variables);
-      if (shows(2)) {
-        prepared.device->synchronize();
-        const uint64_t time = now_ns() - begin;
-        show_run(
-            {prepared.device->name(), call.name, time, bytes, flops, kernel_operations(call.ast)});
-      }
-      count_kernel(bytes, flops);
-      done++;
-    }
-  } catch (...) {
-    lose_written(schedule, std::span(schedule.calls).first(done), imported, slots);
-    throw;
-  }
+  Run(schedule, prepared, imported, slots).run();
   return outputs;
 }
 

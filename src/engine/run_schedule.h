@@ -17,7 +17,7 @@ void allocate_buffers(Imported& imported, Device& device);
 
 // All memory is allocated before the first kernel. The memory that holds each output; that of a
 // dying BUFFER may be among them. When a kernel fails, those before it have run: dying BUFFERs that
-// they wrote to are lost, all else is as it was.
+// they wrote to are lost, all else is as it was. Stopped, all is as it was.
 std::vector<Ref<Buffer>> run_schedule(const Schedule& schedule, const PreparedSchedule& prepared,
                                       const Imported& imported);
 

@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/huge_pages.h"
+#include "base/interrupt.h"
 #include "ir/node.h"
 
 namespace weft {
@@ -31,6 +32,7 @@ constexpr size_t kLineSlots = 8, kLineIds = 4;  // a line of 8 slots serves 4 id
 constexpr size_t kFirstLines = 32;
 constexpr int64_t kMostId = (int64_t(1) << 56) - 1;  // what an argument word has room for
 constexpr uint32_t kNoId = UINT32_MAX;               // of a source that a node does not have
+constexpr uint32_t kNodesPerCheck = 4096;            // whether the call that makes them is to end
 constexpr size_t kLargestRegion = size_t(64) << 20;
 
 const Node* node_of(uint64_t slot) {
@@ -257,6 +259,7 @@ UOp Arena::intern(Op op, DType dtype, std::span<const UOp> srcs, uint64_t arg) {
   }
   uint64_t* slot = find(hash, largest, op, dtype, srcs, arg);
   if (*slot != 0) return UOp(node_of(*slot));
+  if (count_ % kNodesPerCheck == 0) check_interrupt();
   void* memory = allocate_node(sizeof(Node) + srcs.size() * sizeof(UOp));
   auto* n = new (memory) Node{hash, src_mask, arg, count_++, dtype, uint32_t(srcs.size()), op};
   std::uninitialized_copy(srcs.begin(), srcs.end(), reinterpret_cast<UOp*>(n + 1));

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "ir/arena.h"
 #include "ir/array.h"
 #include "ir/dtype.h"
@@ -85,6 +86,7 @@ class TensorEvaluator {
     for (UOp n : order) for_dependencies(n, [&](UOp d) { uses_[slot(d)]++; });
     for (UOp r : roots) uses_[slot(r)]++;
     for (UOp n : order) {
+      check_interrupt();
       values_[slot(n)] = compute(n);
       for_dependencies(n, [&](UOp d) {
         if (--uses_[slot(d)] == 0) values_[slot(d)] = {};

@@ -15,10 +15,16 @@
 #include <fmt/format.h>
 
 #include "base/hash.h"
+#include "base/interrupt.h"
 #include "ir/arena.h"
 #include "ir/node.h"
 
 namespace weft {
+namespace {
+
+constexpr size_t kNodesPerCheck = 4096;  // whether the call is to end
+
+}  // namespace
 
 Arg arg_of(UOp n) {
   switch (info(n.op()).arg) {
@@ -38,6 +44,7 @@ std::vector<UOp> toposort(UOp root) {
   visit_missing(
       root, [&](UOp n) { return seen.has(n); },
       [&](UOp n) {
+        if (order.size() % kNodesPerCheck == 0) check_interrupt();
         seen.put_number(n, 1);
         order.push_back(n);
       });

@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/config.h"
+#include "base/interrupt.h"
 #include "ir/arena.h"
 #include "ir/dim.h"
 #include "ir/node.h"
@@ -43,6 +44,8 @@ using Counting = RuleSet::Counting;
 constexpr size_t kShortChain = 1'000;  // shorter chains are not looked at
 constexpr size_t kFreeDepth = 10'000, kDepthPerNode = 2;
 constexpr size_t kFreeBytes = size_t(64) << 20, kBytesPerNode = 4096;
+
+constexpr size_t kStepsPerCheck = 1024;  // whether the call is to end
 
 enum class State : uint8_t { kStart, kSources, kWaiting };
 
@@ -82,9 +85,15 @@ class Engine {
     if (is_settled(root)) return root;
     push(root);
     if (options_.order == Order::kBottomUp) {
-      while (!stack_.empty()) bottom_up();
+      for (size_t step = 0; !stack_.empty(); step++) {
+        if (step % kStepsPerCheck == 0) check_interrupt();
+        bottom_up();
+      }
     } else {
-      while (!stack_.empty()) top_down();
+      for (size_t step = 0; !stack_.empty(); step++) {
+        if (step % kStepsPerCheck == 0) check_interrupt();
+        top_down();
+      }
     }
     return memo_.get(root);
   }

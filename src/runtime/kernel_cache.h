@@ -15,13 +15,15 @@ namespace weft {
 
 // Any number of processes may use one folder. An entry is written to a file of its own and then
 // renamed, so that it is there whole or not; what is read is checked against its key and checksum,
-// and an entry that is damaged is removed, as if it had never been. A folder that cannot be written
-// is a warning on the standard error, once, and nothing more is written.
+// and an entry that is damaged is removed, as if it had never been. What another user could have
+// written is not used (PrivateFolder), nor a folder that cannot be written: either is a warning on
+// the standard error, once. Files that the cache did not write stay as they are, wherever they lie.
 class KernelCache {
  public:
-  // `most_bytes` bounds the files together: past it the least recently used ones go (to the hour;
-  // entries that are read are marked as used). An empty folder name, or 0, keeps nothing.
-  KernelCache(std::string folder, int64_t most_bytes);
+  // Entries lie in a folder `entries` in `folder`. `most_bytes` bounds them together: past it the
+  // least recently used ones go (to the hour; entries that are read are marked as used). An empty
+  // folder name, or 0, keeps nothing.
+  KernelCache(const std::string& folder, int64_t most_bytes);
   KernelCache(const KernelCache&) = delete;
   KernelCache& operator=(const KernelCache&) = delete;
   ~KernelCache();

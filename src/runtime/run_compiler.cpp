@@ -2,28 +2,50 @@
 #include "runtime/run_compiler.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <fstream>
 #include <ios>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "base/child_process.h"
 #include "base/config.h"
 #include "base/error.h"
+#include "runtime/private_folder.h"
 
 namespace weft {
 namespace {
 
-std::vector<std::byte> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) return {};
-  std::vector<std::byte> bytes(size_t(file.tellg()));
-  file.seekg(0);
-  file.read(reinterpret_cast<char*>(bytes.data()), std::streamsize(bytes.size()));
-  return bytes;
+constexpr int64_t kMostObject = int64_t(256) << 20;
+
+struct Output {
+  std::vector<std::byte> bytes;
+  std::string why_not;  // empty: these are they
+};
+
+Output read_output(const std::string& path) {
+  const TrustedFile opened = open_regular(AT_FDCWD, path.c_str());
+  if (opened.trust == Trust::kRefused) return {{}, "wrote no object: " + opened.why};
+  struct stat info{};
+  if (opened.trust == Trust::kAbsent || fstat(opened.file.number(), &info) != 0 ||
+      info.st_size == 0) {
+    return {{}, "wrote no object"};
+  }
+  if (info.st_size > kMostObject) {
+    return {{},
+            fmt::format("wrote an object of {} bytes; {} are allowed", info.st_size, kMostObject)};
+  }
+  Output output{std::vector<std::byte>(size_t(info.st_size)), {}};
+  if (!read_all(opened.file.number(), output.bytes.data(), output.bytes.size())) {
+    output.why_not = "wrote an object that cannot be read";
+  }
+  return output;
 }
 
 std::string how_it_ended(const ChildResult& result, int seconds) {
@@ -33,8 +55,7 @@ std::string how_it_ended(const ChildResult& result, int seconds) {
     case ChildResult::End::kKilled: return fmt::format("ended by signal {}", result.code);
     case ChildResult::End::kExited: break;
   }
-  return result.code == 0 ? std::string("wrote no object")
-                          : fmt::format("ended with status {}", result.code);
+  return fmt::format("ended with status {}", result.code);
 }
 
 }  // namespace
@@ -47,16 +68,16 @@ std::vector<std::byte> run_compiler(std::string_view device, std::string_view na
     const TempFolder folder;
     const std::string input = fmt::format("{}/kernel{}", folder.path(), extension),
                       output = folder.path() + "/kernel.o";
-    std::ofstream(input, std::ios::binary)
-        .write(source.data(), std::streamsize(source.size()))
-        .flush();
+    std::ofstream file(input, std::ios::binary);
+    if (!file.write(source.data(), std::streamsize(source.size())).flush()) {
+      throw Error(fmt::format("cannot write {}", input));
+    }
     const std::vector<std::string> line = command(input, output);
     const ChildResult result = run_child(line, input, {"TMPDIR=" + folder.path()}, seconds);
-    std::vector<std::byte> object;
-    if (result.end == ChildResult::End::kExited && result.code == 0) object = read_file(output);
-    if (!object.empty()) return object;
-    throw CompileError(fmt::format("[{}] {}: {} {}{}{}", device, name, line[0],
-                                   how_it_ended(result, seconds),
+    const bool is_done = result.end == ChildResult::End::kExited && result.code == 0;
+    Output object = is_done ? read_output(output) : Output{{}, how_it_ended(result, seconds)};
+    if (object.why_not.empty()) return std::move(object.bytes);
+    throw CompileError(fmt::format("[{}] {}: {} {}{}{}", device, name, line[0], object.why_not,
                                    result.output.empty() ? "" : ":\n", result.output));
   } catch (const CompileError&) {
     throw;

@@ -11,12 +11,12 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/helpers.h"
+#include "base/interrupt.h"
 #include "base/ref.h"
 #include "codegen/gate_loads.h"
 #include "codegen/opt/opt.h"
@@ -148,20 +148,11 @@ void CandidateTimer::prepare(std::span<const OptList> lists) {
   std::atomic<size_t> next = 0;
   const auto work = [&](size_t thread) {
     for (size_t i = next++; i < lists.size(); i = next++) {
+      check_interrupt();
       programs[i] = compiled(asts_[thread].root, lists[i]);
     }
   };
-  std::vector<std::thread> helpers;
-  bool can_start = true;  // when the system has no more threads, those that there are do it
-  for (size_t t = 1; can_start && t < std::min(asts_.size(), lists.size()); t++) {
-    try {
-      helpers.emplace_back(work, t);
-    } catch (const std::system_error&) {
-      can_start = false;
-    }
-  }
-  work(0);
-  for (std::thread& helper : helpers) helper.join();
+  run_with_helpers(std::min(asts_.size(), lists.size()), work);
   for (size_t i = 0; i < lists.size(); i++) prepared_[print(lists[i])] = std::move(programs[i]);
 }
 
@@ -190,6 +181,7 @@ std::optional<double> CandidateTimer::time(const OptList& opts) {
 }
 
 double CandidateTimer::run(Program& program) {
+  check_interrupt();
   device_.synchronize();
   const uint64_t begin = now_ns();
   program.run(arguments_, variables_);

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/huge_pages.h"
 #include "base/huge_vector.h"
+#include "base/interrupt.h"
 #include "base/ref.h"
 #include "ir/op.h"
 #include "value/deferred.h"
@@ -162,6 +163,7 @@ std::vector<Ref<Value>> Closure::waiting_beneath(std::span<Value* const> roots) 
 }
 
 void Closure::write_out(std::span<const Ref<Value>> waiting) {
+  const InterruptScope whole(InterruptScope::Kind::kNever);
   for (const Ref<Value>& value : waiting) {
     Ref<Value> formula = formula_of(*value);
     if (formula->dtype() != value->dtype() ||

@@ -22,6 +22,7 @@ struct ImportedBuffer {
   Value* value;     // whose memory it is, to be filled; null when it is that of no Value
   DType dtype;
   int64_t count;
+  bool is_new = false;  // nothing of the program's is in its memory, which was made for this graph
 };
 
 struct Imported {

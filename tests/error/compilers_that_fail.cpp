@@ -1,5 +1,6 @@
 // A compiler that is missing, fails, hangs, dies or lies is a typed error that says so; it leaves
 // no process and no file behind.
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
@@ -92,6 +93,37 @@ TEST_F(CompilersThatFail, to_end) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(message_of(cc), "[CPU:C] e_4: " + cc + " was killed after 1 s (WEFT_COMPILE_SECONDS)");
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(500));
+}
+
+// The compiler has ended, and what it started holds the pipe: in its group, or in one of its own.
+TEST_F(CompilersThatFail, without_waiting_for_what_they_started) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::string cc = script("echo said; sleep 1000 & exit 3");
+  EXPECT_EQ(message_of(cc), "[CPU:C] e_4: " + cc + " ended with status 3:\nsaid\n");
+  const std::string apart = script("echo said; setsid sleep 5 & exit 3");
+  EXPECT_EQ(message_of(apart), "[CPU:C] e_4: " + apart + " ended with status 3:\nsaid\n");
+  const std::string loud = script("setsid timeout 5 yes & sleep 0.2; exit 3");
+  EXPECT_EQ(message_of(loud).find("[CPU:C] e_4: " + loud + " ended with status 3:\ny\ny\n"), 0U);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(4));
+}
+
+// The output is the last argument but one.
+TEST_F(CompilersThatFail, by_writing_what_is_no_file) {
+  const std::string find = "while [ $# -gt 2 ]; do shift; done; ";
+  const auto why = [&](const std::string& body) {
+    const std::string cc = script(find + body);
+    const std::string message = message_of(cc), begin = "[CPU:C] e_4: " + cc + " ";
+    EXPECT_EQ(message.find(begin), 0U) << message;
+    return message.substr(std::min(begin.size(), message.size()));
+  };
+  EXPECT_EQ(why("mkfifo $1"), "wrote no object: it is not a regular file");
+  EXPECT_EQ(why("mkdir $1"), "wrote no object: it is not a regular file");
+  EXPECT_EQ(why("ln -s /etc/passwd $1"), "wrote no object: it is a link");
+  EXPECT_EQ(why("ln -s /dev/zero $1"), "wrote no object: it is a link");
+  EXPECT_EQ(why("truncate -s 6442450944 $1"),
+            "wrote an object of 6442450944 bytes; 268435456 are allowed");
+  EXPECT_EQ(why(": > $1"), "wrote no object");
+  EXPECT_EQ(why("yes | head -c 10000000; exit 1").find("ended with status 1:\ny\n"), 0U);
 }
 
 TEST_F(CompilersThatFail, on_bad_source_and_then_compile_good_source) {

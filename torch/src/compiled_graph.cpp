@@ -16,6 +16,7 @@
 
 #include "storage.h"
 #include "value/storage.h"
+#include "weft/interrupt.h"
 #include "weft/jit.h"
 #include "weft/tensor.h"
 
@@ -120,6 +121,8 @@ std::optional<CompiledGraph::Tensors> CompiledGraph::capture(const Tensors& inpu
     capture_ = std::move(result.capture);
     result_types_ = types;
     return wrap_results(result.outputs, inputs, types);
+  } catch (const Interrupted&) {
+    throw;
   } catch (const std::exception&) {
     can_capture_ = false;  // it asks for values, or fails: then it fails again as it runs
     return {};

@@ -14,6 +14,7 @@
 #include "fallback.h"
 #include "generator.h"
 #include "storage.h"
+#include "weft/interrupt.h"
 
 namespace nb = nanobind;
 
@@ -51,7 +52,12 @@ NB_MODULE(_C, m) {  // NOLINT
            [](CompiledGraph* self, const nb::callable& run) {
              new (self) CompiledGraph([run](const CompiledGraph::Tensors& inputs) {
                const nb::gil_scoped_acquire gil;
-               return nb::cast<CompiledGraph::Tensors>(run(inputs));
+               try {
+                 return nb::cast<CompiledGraph::Tensors>(run(inputs));
+               } catch (const nb::python_error& error) {
+                 if (error.matches(PyExc_KeyboardInterrupt)) throw Interrupted();
+                 throw;
+               }
              });
            })
       .def("__call__", &CompiledGraph::operator(), nb::call_guard<nb::gil_scoped_release>())

@@ -21,6 +21,7 @@
 #include "base/config.h"
 #include "base/dynamic_library.h"
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "runtime/cpu/llvm_functions.h"
 #include "runtime/cpu/llvm_recovery.h"
 
@@ -173,7 +174,9 @@ class Loader {
  public:
   Llvm& get() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !is_loading_; });
+    while (!changed_.wait_for(lock, kInterruptEvery, [&] { return !is_loading_; })) {
+      check_interrupt();
+    }
     if (!llvm_) llvm_ = std::make_unique<Llvm>();
     return *llvm_;
   }
