@@ -7,7 +7,6 @@
 #include <exception>
 #include <memory>
 #include <string_view>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -41,7 +40,7 @@ class Preparation {
     while (can_start && helpers.size() + 1 < threads) {
       try {
         helpers.emplace_back([this] { work(); });
-      } catch (const std::system_error&) {
+      } catch (const std::exception&) {  // no thread, or no memory for one
         can_start = false;
       }
     }

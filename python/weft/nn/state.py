@@ -8,7 +8,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import dropwhile
 from typing import Any
 
 from weft._core import Tensor
@@ -17,6 +19,9 @@ from weft.nn._numpy_files import npy_load, npy_save, npz_load, npz_save
 from weft.nn._parameters import write
 from weft.nn._safetensors import safe_load, safe_load_metadata, safe_save
 from weft.nn._torch_file import torch_load
+
+_MOST_NAMES = 1 << 20
+_MOST_LEVELS = 10_000
 
 __all__ = ["get_parameters", "get_state_dict", "load_state_dict", "npy_load", "npy_save", "npz_load", "npz_save",
            "safe_load", "safe_load_metadata", "safe_save", "torch_load"]
@@ -31,26 +36,53 @@ def get_state_dict(obj: Any, prefix: str = "", tensor_type: type[Any] = Tensor) 
     ['0', '1.x']
     """
     result: dict[str, Tensor] = {}
-    _collect(obj, prefix.strip("."), tensor_type, result, set())
+    if isinstance(obj, tensor_type):
+        return {prefix.strip("."): obj}
+    without: dict[int, Any] = {}  # what was walked and holds no tensor, by id: an object of many names is walked once
+    above: dict[int, _Walk] = {id(obj): _Walk(obj, iter(_items(obj)), prefix.strip("."))}  # the way to where we are
+    while above:
+        at, walk = next(reversed(above.items()))
+        step = next(walk.items, None)
+        if step is None:
+            del above[at]
+            if not walk.is_found:
+                without[at] = walk.obj
+            elif above:
+                above[next(reversed(above))].is_found = True
+            continue
+        key, value = step
+        if isinstance(value, tensor_type):
+            result[".".join([*dropwhile(operator.not_, (w.name for w in above.values())), str(key)])] = value
+            walk.is_found = True
+            if len(result) > _MOST_NAMES:
+                raise StateDictError(f"[get_state_dict] more than {_MOST_NAMES} names of tensors")
+        elif id(value) in above:  # a model that holds itself: what is above may hold tensors
+            walk.is_found = True
+        elif id(value) not in without:
+            above[id(value)] = _Walk(value, iter(_items(value)), str(key))
+            if len(above) > _MOST_LEVELS:
+                raise StateDictError(f"[get_state_dict] more than {_MOST_LEVELS} objects in each other")
     return result
 
 
-def _collect(obj: Any, name: str, tensor_type: type[Any], result: dict[str, Tensor], above: set[int]) -> None:
-    if isinstance(obj, tensor_type):
-        result[name] = obj
-        return
-    if id(obj) in above:  # a model that holds itself
-        return
+class _Walk:
+    """An object on the way, what is left of it, and its name in the one above."""
+
+    __slots__ = ("is_found", "items", "name", "obj")
+
+    def __init__(self, obj: Any, items: Iterator[tuple[Any, Any]], name: str) -> None:
+        self.obj = obj
+        self.items = items
+        self.name = name
+        self.is_found = False
+
+
+def _items(obj: Any) -> Iterable[tuple[Any, Any]]:
     if isinstance(obj, Mapping):
-        items: Any = obj.items()
-    elif isinstance(obj, (list, tuple)):
-        items = zip(getattr(obj, "_fields", range(len(obj))), obj)
-    else:
-        items = getattr(obj, "__dict__", {}).items() if not isinstance(obj, type) else ()
-    above.add(id(obj))
-    for key, value in items:
-        _collect(value, f"{name}.{key}" if name else str(key), tensor_type, result, above)
-    above.discard(id(obj))
+        return obj.items()
+    if isinstance(obj, (list, tuple)):
+        return zip(getattr(obj, "_fields", range(len(obj))), obj)
+    return getattr(obj, "__dict__", {}).items() if not isinstance(obj, type) else ()
 
 
 def get_parameters(obj: Any) -> list[Tensor]:

@@ -14,6 +14,7 @@
 #include <link.h>
 #include <pthread.h>
 
+#include "base/address_room.h"
 #include "base/config.h"
 #include "base/dynamic_library.h"
 
@@ -21,6 +22,7 @@ namespace weft {
 namespace {
 
 constexpr size_t kMostThreads = 256;
+constexpr size_t kBesideStack = size_t(1) << 20;  // what a thread takes at its start, and its guard
 constexpr int64_t kPiecesPerThread = 4;  // so that a thread that is late has others to help it
 
 struct OpenMp {
@@ -95,6 +97,24 @@ const OpenMp& openmp() {
   return found;
 }
 
+size_t stack_bytes() {
+  pthread_attr_t attributes;
+  size_t bytes = 0;
+  pthread_attr_init(&attributes);
+  pthread_attr_getstacksize(&attributes, &bytes);
+  pthread_attr_destroy(&attributes);
+  return bytes + kBesideStack;
+}
+
+// A runtime that cannot start a thread ends the process. Whether this thread can have a team of so
+// many is tried when it is larger than the last one.
+bool can_start(size_t threads) {
+  thread_local size_t last = 1;
+  if (threads > last && !has_address_room((threads - 1) * stack_bytes())) return false;
+  last = threads;
+  return true;
+}
+
 // The pieces that a thread is to do; others take from it what it has not begun.
 struct alignas(64) Share {
   std::atomic<int64_t> next;
@@ -140,6 +160,10 @@ void parallel_for(int64_t count, LoopBody body, const void* context) {
   if (count <= 0) return;
   const auto threads = int64_t(count == 1 ? 1 : parallel_threads());
   if (threads == 1) {
+    body(context, 0, count);
+    return;
+  }
+  if (!can_start(size_t(std::min(threads, count)))) {
     body(context, 0, count);
     return;
   }
