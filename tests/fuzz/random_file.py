@@ -1,10 +1,12 @@
 """Files of tensors that are damaged, or made to take all time and memory."""
 
+import functools
 import io
 import json
 import pathlib
 import random
 import struct
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -17,6 +19,7 @@ KINDS = ("torch", "npz", "npy", "safetensors")
 
 def file_of(seed: str) -> tuple[str, bytes]:
     """The kind and the bytes of a file; they depend on the seed alone."""
+    warnings.filterwarnings("ignore", "Duplicate name")  # of zipfile: some are meant to be
     rng = random.Random(seed)
     kind = rng.choice(["torch", "torch", *KINDS])
     make = MAKERS[kind]
@@ -254,6 +257,7 @@ MAKERS: dict[str, Callable[[random.Random], bytes]] = {
 # ------------------------------------------------------------------------------- bombs, at full size
 
 
+@functools.cache
 def bombs() -> dict[str, tuple[str, bytes]]:
     """Small files that would take seconds or gigabytes, by name."""
 

@@ -23,10 +23,9 @@ USES: dict[str, Callable[[Tensor], Any]] = {
     "item": lambda t: t[COUNT - 1].item(),
     "sum": lambda t: (t * 2).sum().item(),
     "a view": lambda t: t[5:][::2].tolist(),
-    "assign": lambda t: Tensor.zeros(COUNT).assign(t).realize(),
-    "copy": lambda t: t.clone().realize(),
+    "assign": lambda t: Tensor.zeros(COUNT, device=t.device).assign(t).tolist(),
+    "copy": lambda t: t.clone().tolist(),
     "bitcast": lambda t: t.bitcast("int32").sum().item(),
-    "memoryview": memoryview,
     "dlpack": lambda t: np.from_dlpack(t),  # type: ignore[call-overload]
     "to": lambda t: t.to("REF" if t.device != "REF" else "CPU").numpy(),
     "save": lambda t: safe_save({"t": t}, os.devnull + "x"),
@@ -60,6 +59,14 @@ def test_a_use_raises(tmp_path: pathlib.Path, use: str, device: str) -> None:
     assert (Tensor([1.0], device=device) + 1).tolist() == [2]
     safe_save({"t": Tensor([1.0, 2.0])}, path)
     assert safe_load(path)["t"].tolist() == [1, 2]
+
+
+def test_the_protocol_of_buffers_has_an_error_of_its_own(tmp_path: pathlib.Path) -> None:
+    path = saved(tmp_path)
+    tensor = safe_load(path)["t"]
+    os.truncate(path, 4096)
+    with pytest.raises(BufferError, match="become shorter"):
+        memoryview(tensor)
 
 
 def test_a_byte_less_is_noticed(tmp_path: pathlib.Path) -> None:

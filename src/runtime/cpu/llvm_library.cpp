@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -192,16 +191,28 @@ class Llvm {
 // LLVM's own objects go: other threads that would compile after it stand still.
 class CompileGate {
  public:
-  CompileGate() : lock_(mutex()) { is_in_gate = true; }
+  CompileGate() {
+    const std::lock_guard lock(state().mutex);
+    state().inside++;
+    is_inside = true;
+  }
   CompileGate(const CompileGate&) = delete;
   CompileGate& operator=(const CompileGate&) = delete;
-  ~CompileGate() { is_in_gate = false; }
+  ~CompileGate() {
+    const std::lock_guard lock(state().mutex);
+    is_inside = false;
+    if (--state().inside == 0) state().left.notify_all();
+  }
 
+  // Nobody is inside, or comes in, up to open().
   static void close() {
-    if (!is_in_gate) mutex().lock();
+    if (is_inside) return;
+    std::unique_lock lock(state().mutex);
+    state().left.wait(lock, [] { return state().inside == 0; });
+    lock.release();
   }
   static void open() {
-    if (!is_in_gate) mutex().unlock();
+    if (!is_inside) state().mutex.unlock();
   }
   static void close_for_good() {
     static std::once_flag once;
@@ -209,15 +220,19 @@ class CompileGate {
   }
 
  private:
-  static std::shared_mutex& mutex() {
-    static auto& instance = *new std::shared_mutex;
+  struct State {
+    std::mutex mutex;
+    std::condition_variable left;
+    size_t inside = 0;
+  };
+  static State& state() {
+    static auto& instance = *new State;
     return instance;
   }
 
-  static thread_local bool is_in_gate;
-  std::shared_lock<std::shared_mutex> lock_;
+  static thread_local bool is_inside;
 };
-thread_local bool CompileGate::is_in_gate = false;
+thread_local bool CompileGate::is_inside = false;
 
 // LLVM is loaded by whoever comes first, in the foreground or in the background. What fails is tried
 // again by the next: there may be memory then.
