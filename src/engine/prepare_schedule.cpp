@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/address_room.h"
 #include "base/config.h"
 #include "ir/node.h"
 #include "runtime/device.h"
@@ -36,7 +37,8 @@ class Preparation {
     std::vector<std::thread> helpers;
     const size_t threads = std::min(device_.compile_threads(), kernels_.size());
     helpers.reserve(threads);
-    bool can_start = true;  // when the system has no more threads, those that there are do it
+    // When the system has no more threads, those that there are do it.
+    bool can_start = threads < 2 || has_room_for_threads(threads - 1);
     while (can_start && helpers.size() + 1 < threads) {
       try {
         helpers.emplace_back([this] { work(); });

@@ -247,7 +247,7 @@ class Loader {
 
   void start() {
     const std::lock_guard lock(mutex_);
-    if (llvm_ || is_loading_) return;
+    if (llvm_ || is_loading_ || !has_room_for_threads(1)) return;
     is_loading_ = true;
     try {
       std::thread([this] {

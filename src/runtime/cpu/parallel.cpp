@@ -22,7 +22,6 @@ namespace weft {
 namespace {
 
 constexpr size_t kMostThreads = 256;
-constexpr size_t kBesideStack = size_t(1) << 20;  // what a thread takes at its start, and its guard
 constexpr int64_t kPiecesPerThread = 4;  // so that a thread that is late has others to help it
 
 struct OpenMp {
@@ -97,20 +96,11 @@ const OpenMp& openmp() {
   return found;
 }
 
-size_t stack_bytes() {
-  pthread_attr_t attributes;
-  size_t bytes = 0;
-  pthread_attr_init(&attributes);
-  pthread_attr_getstacksize(&attributes, &bytes);
-  pthread_attr_destroy(&attributes);
-  return bytes + kBesideStack;
-}
-
 // A runtime that cannot start a thread ends the process. Whether this thread can have a team of so
 // many is tried when it is larger than the last one.
 bool can_start(size_t threads) {
   thread_local size_t last = 1;
-  if (threads > last && !has_address_room((threads - 1) * stack_bytes())) return false;
+  if (threads > last && !has_room_for_threads(threads - 1)) return false;
   last = threads;
   return true;
 }
