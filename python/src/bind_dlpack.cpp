@@ -358,8 +358,9 @@ Tensor from_dlpack(nb::handle x, const std::optional<std::string>& device) {
     return import_form(form, (form->flags & dlpack::kReadOnly) == 0, name);
   }
   if (PyCapsule_IsValid(capsule.ptr(), dlpack::Managed::kCapsule) == 0) {
-    buffer_error(fmt::format("[from_dlpack] __dlpack__ gave {}; a capsule that nobody has taken is needed",
-                             type_text(capsule)));
+    buffer_error(
+        fmt::format("[from_dlpack] __dlpack__ gave {}; a capsule that nobody has taken is needed",
+                    type_text(capsule)));
   }
   auto* const form = take<dlpack::Managed>(capsule);
   return import_form(form, true, name);

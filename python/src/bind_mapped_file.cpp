@@ -49,7 +49,8 @@ void check_part(const MappedFile& file, int64_t first, int64_t count) {
       size_t(count) <= file.bytes() - size_t(first)) {
     return;
   }
-  throw IndexError(fmt::format("[mapped file] {} bytes from {} on, of {}", count, first, file.bytes()));
+  throw IndexError(
+      fmt::format("[mapped file] {} bytes from {} on, of {}", count, first, file.bytes()));
 }
 
 nb::bytes read(const FileHandle& handle, int64_t first, int64_t count) {
@@ -65,8 +66,8 @@ nb::bytes read(const FileHandle& handle, int64_t first, int64_t count) {
   return nb::borrow<nb::bytes>(made);
 }
 
-// On the memory of the file, where that is aligned and the device's memory is the process's; else on
-// a copy of it.
+// On the memory of the file, where that is aligned and the device's memory is the process's; else
+// on a copy of it.
 Tensor tensor(const FileHandle& handle, int64_t first, nb::handle sizes, DType dtype,
               const std::string& device_name, bool is_copy) {
   const MappedFile& file = *handle.file;
@@ -83,8 +84,8 @@ Tensor tensor(const FileHandle& handle, int64_t first, nb::handle sizes, DType d
     with_os_errors([&] { file.read(size_t(first), copy); });
     return Tensor::from_bytes(copy, shape, dtype, device.name());
   }
-  ForeignPlace place =
-      import_foreign(device, dtype, start, count, MappedFile::lend(handle.file, size_t(first + bytes)));
+  ForeignPlace place = import_foreign(device, dtype, start, count,
+                                      MappedFile::lend(handle.file, size_t(first + bytes)));
   View view = contiguous_view(dtype, shape);
   view.offset = place.offset;
   return {std::move(place.storage), std::move(view)};
@@ -105,12 +106,12 @@ void bind_mapped_file(nb::module_& m) {
       .def("read", read, nb::arg("first"), nb::arg("count"),
            nb::sig("def read(self, first: int, count: int) -> bytes"),
            "Bytes of the file, read without the map.")
-      .def(
-          "tensor", tensor, nb::arg("first"), nb::arg("shape"), nb::arg("dtype"), nb::arg("device"),
-          nb::arg("copy"),
-          nb::sig("def tensor(self, first: int, shape: collections.abc.Sequence[int], dtype: DType, "
-                  "device: str, copy: bool) -> Tensor"),
-          "A tensor on the bytes from `first` on, or on a copy, also where they are not aligned.");
+      .def("tensor", tensor, nb::arg("first"), nb::arg("shape"), nb::arg("dtype"),
+           nb::arg("device"), nb::arg("copy"),
+           nb::sig(
+               "def tensor(self, first: int, shape: collections.abc.Sequence[int], dtype: DType, "
+               "device: str, copy: bool) -> Tensor"),
+           "A tensor on the bytes from `first` on, or on a copy, also where they are not aligned.");
 }
 
 }  // namespace weft::python

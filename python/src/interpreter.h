@@ -1,17 +1,16 @@
 // The interpreter and threads that outlive it, and the one time that a module of weft is loaded.
 #pragma once
 
-#include <unistd.h>
-
 #include <nanobind/nanobind.h>
+#include <unistd.h>
 
 namespace weft::python {
 
 namespace nb = nanobind;
 
-// Waits for the interpreter's lock. Once the interpreter has ended, Python ends the thread that asks
-// for it by unwinding its stack, which no destructor lets pass: the process would be aborted. The
-// thread stands still here instead, until the process ends.
+// Waits for the interpreter's lock. Once the interpreter has ended, Python ends the thread that
+// asks for it by unwinding its stack, which no destructor lets pass: the process would be aborted.
+// The thread stands still here instead, until the process ends.
 template <class Take>
 auto take_interpreter(Take&& take) {
   try {
@@ -70,13 +69,13 @@ inline bool may_load(const char* name, bool& was_loaded) {
 
 // NB_MODULE for a module that is loaded once: `name` is that of its file, `body` one that is free.
 // NOLINTBEGIN(bugprone-macro-parentheses)
-#define WEFT_MODULE(name, full_name, body, variable)                 \
-  extern "C" PyObject* PyInit_##body();                              \
-  extern "C" NB_EXPORT PyObject* PyInit_##name();                    \
-  extern "C" PyObject* PyInit_##name() {                             \
-    static bool was_loaded = false;                                  \
+#define WEFT_MODULE(name, full_name, body, variable)                    \
+  extern "C" PyObject* PyInit_##body();                                 \
+  extern "C" NB_EXPORT PyObject* PyInit_##name();                       \
+  extern "C" PyObject* PyInit_##name() {                                \
+    static bool was_loaded = false;                                     \
     if (!weft::python::may_load(full_name, was_loaded)) return nullptr; \
-    return PyInit_##body();                                          \
-  }                                                                  \
+    return PyInit_##body();                                             \
+  }                                                                     \
   NB_MODULE(body, variable)
 // NOLINTEND(bugprone-macro-parentheses)

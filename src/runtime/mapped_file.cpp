@@ -24,10 +24,10 @@ namespace {
 }
 
 [[noreturn]] void fail_short(size_t needed, size_t there) {
-  throw MappedFileError(
-      fmt::format("[mapped file] it has become shorter since it was loaded: {} bytes are needed, {} are "
-                  "there. Files that are loaded must not be written in place or shortened",
-                  needed, there));
+  throw MappedFileError(fmt::format(
+      "[mapped file] it has become shorter since it was loaded: {} bytes are needed, {} are "
+      "there. Files that are loaded must not be written in place or shortened",
+      needed, there));
 }
 
 struct MappedBytes : Buffer::Lender {

@@ -17,7 +17,8 @@ class MappedFileError : public Error {
 
 class MappedFile {
  public:
-  // Throws std::system_error. The file that `descriptor` names stays open on a descriptor of its own.
+  // Throws std::system_error. The file that `descriptor` names stays open on a descriptor of its
+  // own.
   explicit MappedFile(int descriptor);
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

@@ -11,11 +11,11 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/address_room.h"
 #include "base/clock.h"
 #include "base/ref.h"
 #include "codegen/gate_loads.h"
@@ -152,11 +152,13 @@ void CandidateTimer::prepare(std::span<const OptList> lists) {
     }
   };
   std::vector<std::thread> helpers;
-  bool can_start = true;  // when the system has no more threads, those that there are do it
-  for (size_t t = 1; can_start && t < std::min(asts_.size(), lists.size()); t++) {
+  const size_t threads = std::min(asts_.size(), lists.size());
+  // When the system has no more threads, those that there are do it.
+  bool can_start = threads < 2 || has_room_for_threads(threads - 1);
+  for (size_t t = 1; can_start && t < threads; t++) {
     try {
       helpers.emplace_back(work, t);
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {  // no thread, or no memory for one
       can_start = false;
     }
   }

@@ -86,10 +86,10 @@ void check_access(UOp access, std::span<const KernelMemory> memory) {
   if (may_be_idle(access) || !(is_outside || reaches_its_bounds(index))) return;
   const std::string name = base.is(Op::DEFINE_GLOBAL) ? fmt::format("memory {}", base.number())
                                                       : std::string("local memory");
-  throw IndexError(fmt::format(
-      "[custom_kernel] it {} {} at {}, which goes from {} to {}; {} has {} elements",
-      access.is(Op::STORE) ? "writes" : "reads", name, short_form(index), reached.lo, reached.hi,
-      name, count));
+  throw IndexError(
+      fmt::format("[custom_kernel] it {} {} at {}, which goes from {} to {}; {} has {} elements",
+                  access.is(Op::STORE) ? "writes" : "reads", name, short_form(index), reached.lo,
+                  reached.hi, name, count));
 }
 
 void check_definition(UOp global, std::span<const KernelMemory> memory) {

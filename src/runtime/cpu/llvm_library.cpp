@@ -121,7 +121,8 @@ class Llvm {
     const Found& found = found_library();
     if (found.name.empty()) {
       throw DeviceError(
-          "[CPU:LLVM] there is no LLVM 16 or newer here; install it (apt install libllvm19), or use "
+          "[CPU:LLVM] there is no LLVM 16 or newer here; install it (apt install libllvm19), or "
+          "use "
           "a C compiler (WEFT_DEVICE=CPU:C)");
     }
     // Half loaded, for want of memory, it would end the process.
@@ -234,8 +235,8 @@ class CompileGate {
 };
 thread_local bool CompileGate::is_inside = false;
 
-// LLVM is loaded by whoever comes first, in the foreground or in the background. What fails is tried
-// again by the next: there may be memory then.
+// LLVM is loaded by whoever comes first, in the foreground or in the background. What fails is
+// tried again by the next: there may be memory then.
 class Loader {
  public:
   Llvm& get() {
