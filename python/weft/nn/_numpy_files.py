@@ -81,11 +81,11 @@ def _header(file: File, start: bytes, size: int) -> _Header:
     try:
         version = form.read_magic(head)
         read = {(1, 0): form.read_array_header_1_0, (2, 0): form.read_array_header_2_0}.get(version)
-        shape, is_fortran, dtype = read(head) if read is not None else (None, False, None)
+        if read is None:
+            raise ValueError(f"version {version[0]}.{version[1]} of the format")
+        shape, is_fortran, dtype = read(head)
     except _WRONG as error:
         file.fail(f"the header is none of an array: {str(error)[:200]}")
-    if shape is None:
-        file.fail(f"version {version[0]}.{version[1]} of the format")
     if dtype.hasobject or dtype.kind not in "biuf" or dtype.itemsize > 8:
         file.fail(f"there are no tensors of NumPy's {str(dtype)[:80]}")
     if len(shape) > MOST_AXES or not all(type(n) is int and n >= 0 for n in shape):

@@ -8,9 +8,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import dropwhile
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from weft._core import Tensor
@@ -20,7 +18,7 @@ from weft.nn._parameters import write
 from weft.nn._safetensors import safe_load, safe_load_metadata, safe_save
 from weft.nn._torch_file import torch_load
 
-_MOST_NAMES = 1 << 20
+_MOST_NAMES = 1 << 18
 _MOST_LEVELS = 10_000
 
 __all__ = ["get_parameters", "get_state_dict", "load_state_dict", "npy_load", "npy_save", "npz_load", "npz_save",
@@ -39,30 +37,41 @@ def get_state_dict(obj: Any, prefix: str = "", tensor_type: type[Any] = Tensor) 
     if isinstance(obj, tensor_type):
         return {prefix.strip("."): obj}
     without: dict[int, Any] = {}  # what was walked and holds no tensor, by id: an object of many names is walked once
-    above: dict[int, _Walk] = {id(obj): _Walk(obj, iter(_items(obj)), prefix.strip("."))}  # the way to where we are
-    while above:
-        at, walk = next(reversed(above.items()))
+    way = [_Walk(obj, prefix.strip("."))]
+    above = {id(obj)}  # on the way
+    while way:
+        walk = way[-1]
         step = next(walk.items, None)
         if step is None:
-            del above[at]
+            way.pop()
+            above.discard(id(walk.obj))
             if not walk.is_found:
-                without[at] = walk.obj
-            elif above:
-                above[next(reversed(above))].is_found = True
+                without[id(walk.obj)] = walk.obj
+            elif way:
+                way[-1].is_found = True
             continue
         key, value = step
         if isinstance(value, tensor_type):
-            result[".".join([*dropwhile(operator.not_, (w.name for w in above.values())), str(key)])] = value
+            result[_joined([walk.name for walk in way], str(key))] = value
             walk.is_found = True
             if len(result) > _MOST_NAMES:
                 raise StateDictError(f"[get_state_dict] more than {_MOST_NAMES} names of tensors")
         elif id(value) in above:  # a model that holds itself: what is above may hold tensors
             walk.is_found = True
         elif id(value) not in without:
-            above[id(value)] = _Walk(value, iter(_items(value)), str(key))
-            if len(above) > _MOST_LEVELS:
+            way.append(_Walk(value, str(key)))
+            above.add(id(value))
+            if len(way) > _MOST_LEVELS:
                 raise StateDictError(f"[get_state_dict] more than {_MOST_LEVELS} objects in each other")
     return result
+
+
+def _joined(names: list[str], last: str) -> str:
+    """Without the empty ones at the start."""
+    at = 0
+    while at < len(names) and not names[at]:
+        at += 1
+    return ".".join([*names[at:], last])
 
 
 class _Walk:
@@ -70,9 +79,9 @@ class _Walk:
 
     __slots__ = ("is_found", "items", "name", "obj")
 
-    def __init__(self, obj: Any, items: Iterator[tuple[Any, Any]], name: str) -> None:
+    def __init__(self, obj: Any, name: str) -> None:
         self.obj = obj
-        self.items = items
+        self.items = iter(_items(obj))
         self.name = name
         self.is_found = False
 
