@@ -2,6 +2,9 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <cstdlib>
+#include <exception>
+
 #include <unistd.h>
 
 namespace weft::python {
@@ -45,6 +48,17 @@ class InterpreterTaken {
  private:
   PyGILState_STATE state_;
 };
+
+// The same for threads that come back through other people's code, as PyTorch's, which asks for the
+// lock in destructors: what would abort the process holds the thread.
+inline void hold_threads_that_python_ends() {
+  static const std::terminate_handler kBefore = std::get_terminate();
+  std::set_terminate([] {
+    while (Py_IsInitialized() == 0 && !std::current_exception()) pause();  // it ends, or has
+    kBefore();
+    std::abort();
+  });
+}
 
 // Called before a module is made. False, with an ImportError set, where it cannot be: its types are
 // those of the process, and of the interpreter that loaded it first. `was_loaded` is the module's.

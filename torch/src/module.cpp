@@ -46,6 +46,7 @@ void realize_tensor(const at::Tensor& tensor) {
 }  // namespace
 
 WEFT_MODULE(_C, "weft.torch._C", weft_torch_module, m) {  // NOLINT
+  python::hold_threads_that_python_ends();
   nb::class_<CompiledGraph>(m, "CompiledGraph")
       .def("__init__",
            [](CompiledGraph* self, const nb::callable& run) {
