@@ -10,6 +10,7 @@
 
 #include "base/dynamic_library.h"
 #include "core.h"
+#include "interpreter.h"
 #include "weft/device.h"
 
 namespace weft::python {
@@ -36,7 +37,7 @@ void bind_device(nb::module_& m) {
   m.def("set_default_device", &set_default_device, nb::arg("name"));
   m.def(
       "synchronize", [](std::string_view name) { synchronize(name); }, nb::arg("name"),
-      nb::call_guard<nb::gil_scoped_release>());
+      nb::call_guard<InterpreterReleased>());
 }
 
 }  // namespace weft::python

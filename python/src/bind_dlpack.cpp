@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,10 +23,12 @@
 #include "engine/foreign_memory.h"
 #include "engine/realize.h"
 #include "host_memory.h"
+#include "interpreter.h"
 #include "let_go.h"
 #include "runtime/buffer.h"
 #include "runtime/device.h"
 #include "tensor.h"
+#include "tensor/operand.h"
 #include "value/storage.h"
 #include "value/storage_watch.h"
 #include "value/view.h"
@@ -38,7 +41,7 @@ namespace weft::python {
 
 HostMemory host_memory_of(const Tensor& x, HostMemory::Copy copy) {
   const Tensor mine = x.snapshot();  // another thread may realise x meanwhile
-  const nb::gil_scoped_release release;
+  const InterpreterReleased release;
   refuse_values_while_captured();
   HostMemory result;
   const bool can_share =
@@ -50,6 +53,7 @@ HostMemory host_memory_of(const Tensor& x, HostMemory::Copy copy) {
     memory = mine.storage()->memory();
   }
   if (memory && !memory->is_seen_outside()) {
+    memory->check_lender();
     result.first = static_cast<std::byte*>(memory->memory());
     result.bytes = memory->bytes();
     result.view = mine.view();
@@ -70,6 +74,9 @@ struct DTypeCode {
   DType dtype;
   dlpack::Code code;
 };
+
+constexpr int32_t kMostAxes = 64;
+constexpr int64_t kMostReach = int64_t(1) << 47;  // of a process
 
 constexpr std::array kCodes = {
     DTypeCode{dtypes::bool_, dlpack::kBool},      DTypeCode{dtypes::int8, dlpack::kInt},
@@ -122,19 +129,55 @@ nb::object capsule_of(std::unique_ptr<Export<Form>> made) {
   return capsule;
 }
 
-[[noreturn]] void buffer_error(const char* text) {
-  PyErr_SetString(PyExc_BufferError, text);
+[[noreturn]] void buffer_error(const std::string& text) {
+  PyErr_SetString(PyExc_BufferError, text.c_str());
   throw nb::python_error();
+}
+
+// A pair of ints, as max_version and dl_device are.
+std::array<int64_t, 2> pair_of(nb::handle value, const char* name) {
+  if (!nb::isinstance<nb::tuple>(value) || nb::len(value) != 2) {
+    type_error(fmt::format("[dlpack] {} is None or a tuple of two ints, not {}", name,
+                           nb::isinstance<nb::tuple>(value)
+                               ? fmt::format("a tuple of {}", nb::len(value))
+                               : std::string(type_text(value))));
+  }
+  std::array<int64_t, 2> pair{};
+  for (size_t i = 0; i < pair.size(); i++) {
+    const nb::object part = value[i];
+    const nb::object number = nb::steal(PyNumber_Index(part.ptr()));
+    if (!number.is_valid()) {
+      PyErr_Clear();
+      type_error(fmt::format("[dlpack] {} is None or a tuple of two ints; one of them is {}", name,
+                             type_text(part)));
+    }
+    int overflow = 0;
+    pair[i] = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+    if (overflow != 0) pair[i] = overflow < 0 ? INT64_MIN : INT64_MAX;
+  }
+  return pair;
+}
+
+void check_stream(nb::handle stream) {
+  const bool is_int = PyLong_Check(stream.ptr()) != 0;
+  if (!stream.is_none() && !is_int) {
+    type_error(fmt::format("[dlpack] stream is None or an int, not {}", type_text(stream)));
+  }
+  if (stream.is_none() || PyObject_RichCompareBool(stream.ptr(), nb::int_(-1).ptr(), Py_EQ) == 1)
+    return;
+  buffer_error("[dlpack] tensors are given on the CPU, which has no streams: stream must be None");
 }
 
 // Read-only where the consumer understands that; a consumer of the old protocol, which could write,
 // gets a copy.
-nb::object export_dlpack(const Tensor& x, nb::handle, nb::handle max_version, nb::handle dl_device,
-                         std::optional<bool> copy) {
-  if (!dl_device.is_none() && nb::cast<int>(dl_device[0]) != dlpack::kCpu) {
-    buffer_error("[dlpack] tensors are given on the CPU alone");
+nb::object export_dlpack(const Tensor& x, nb::handle stream, nb::handle max_version,
+                         nb::handle dl_device, std::optional<bool> copy) {
+  check_stream(stream);
+  if (!dl_device.is_none() &&
+      pair_of(dl_device, "dl_device") != std::array<int64_t, 2>{dlpack::kCpu, 0}) {
+    buffer_error("[dlpack] tensors are given on the CPU alone: dl_device must be None or (1, 0)");
   }
-  const bool is_versioned = !max_version.is_none() && nb::cast<int>(max_version[0]) >= 1;
+  const bool is_versioned = !max_version.is_none() && pair_of(max_version, "max_version")[0] >= 1;
   const bool copies = copy.value_or(!is_versioned);
   if (!is_versioned) {
     if (!copies)
@@ -186,12 +229,65 @@ DType dtype_of(const dlpack::DataType& type) {
   return found->dtype;
 }
 
+[[noreturn]] void refuse(const std::string& what) {
+  buffer_error("[from_dlpack] the capsule is not valid: " + what);
+}
+
+// The view of a tensor whose numbers fit: sizes, strides and bytes can be counted in 63 bits.
 View view_of(const dlpack::Tensor& t, DType dtype) {
+  if (t.ndim < 0 || t.ndim > kMostAxes) {
+    refuse(fmt::format("it has {} axes; 0 to {} are allowed", t.ndim, kMostAxes));
+  }
+  if (t.ndim > 0 && t.shape == nullptr) refuse("it has axes and no shape");
   const auto rank = size_t(t.ndim);
-  View view{dtype, Sizes(std::span<const int64_t>(t.shape, rank)), {}, 0};
-  if (t.strides == nullptr || view.numel() == 0) return contiguous_view(dtype, view.shape);
-  view.strides = Sizes(std::span<const int64_t>(t.strides, rank));
+  const Sizes shape(std::span<const int64_t>(t.shape, rank));
+  if (std::ranges::any_of(shape, [](int64_t size) { return size < 0; })) {
+    refuse(fmt::format("its shape is {}", text_of_shape(shape)));
+  }
+  if (checked_numel("from_dlpack", shape) == 0 || t.strides == nullptr) {
+    return contiguous_view(dtype, shape);
+  }
+  View view{dtype, shape, Sizes(std::span<const int64_t>(t.strides, rank)), 0};
+  for (size_t i = 0; i < rank; i++) {  // an axis of one element may have any stride
+    if (shape[i] == 1 && std::abs(view.strides[i] / 2) > kMostReach) view.strides[i] = 1;
+  }
   return view;
+}
+
+// The elements of the view, counted from its first one. It has some.
+Hull checked_hull(const View& view) {
+  Hull hull{0, 1};
+  bool is_endless = false;
+  for (size_t i = 0; i < view.rank(); i++) {
+    int64_t reach = 0;
+    is_endless |= __builtin_mul_overflow(view.shape[i] - 1, view.strides[i], &reach);
+    int64_t& end = reach < 0 ? hull.lo : hull.hi;
+    is_endless |= __builtin_add_overflow(end, reach, &end);
+  }
+  int64_t count = 0, bytes = 0;
+  is_endless |= __builtin_sub_overflow(hull.hi, hull.lo, &count) ||
+                __builtin_mul_overflow(count, int64_t(view.dtype.item_bytes()), &bytes);
+  if (is_endless) {
+    refuse(fmt::format("shape {} with strides {} reaches past all memory",
+                       text_of_shape(view.shape), text_of_shape(view.strides)));
+  }
+  return hull;
+}
+
+// The first byte of the hull, after which all of it lies.
+std::byte* checked_start(const dlpack::Tensor& t, const Hull& hull, size_t width) {
+  if (t.data == nullptr) refuse("it has elements and no memory");
+  __extension__ using Wide = __int128;
+  const Wide origin = Wide(uintptr_t(t.data)) + Wide(t.byte_offset);
+  const Wide first = origin + Wide(hull.lo) * Wide(width);
+  if (first <= 0 || origin + Wide(hull.hi) * Wide(width) > Wide(UINTPTR_MAX / 2)) {
+    refuse(fmt::format("its memory at {:#x} with an offset of {} bytes is none of a process",
+                       uintptr_t(t.data), t.byte_offset));
+  }
+  if (first % Wide(width) != 0) {
+    refuse(fmt::format("its memory is not aligned to elements of {} bytes", width));
+  }
+  return reinterpret_cast<std::byte*>(uintptr_t(first));
 }
 
 template <class Form>
@@ -206,10 +302,11 @@ Tensor import_form(Form* form, bool is_writable, std::string_view device_name) {
   const DType dtype = dtype_of(t.dtype);
   View view = view_of(t, dtype);
   Device& device = find_device(device_name);
-  if (view.numel() == 0) return Tensor::empty(view.shape, dtype, device.name());
-  const Hull hull = hull_of(view);
-  std::byte* const origin = static_cast<std::byte*>(t.data) + t.byte_offset;
-  std::byte* const first = origin + hull.lo * dtype.item_bytes();
+  if (checked_numel("from_dlpack", view.shape) == 0) {
+    return Tensor::empty(view.shape, dtype, device.name());
+  }
+  const Hull hull = checked_hull(view);
+  std::byte* const first = checked_start(t, hull, size_t(dtype.item_bytes()));
   const int64_t count = hull.hi - hull.lo;
   const auto bytes = size_t(count) * size_t(dtype.item_bytes());
   view.offset = -hull.lo;
@@ -253,11 +350,17 @@ Tensor from_dlpack(nb::handle x, const std::optional<std::string>& device) {
   const std::string name = device.value_or("");
   if (PyCapsule_IsValid(capsule.ptr(), dlpack::Versioned::kCapsule) != 0) {
     auto* const form = take<dlpack::Versioned>(capsule);
-    if (form->major > 1) {
+    if (form->major != 1) {
+      const uint32_t version = form->major;  // of another one all else may lie elsewhere
       const Lent<dlpack::Versioned> lent(form, false);
-      buffer_error("[from_dlpack] a version of the protocol that is not known");
+      buffer_error(fmt::format("[from_dlpack] version {} of the protocol is not known", version));
     }
     return import_form(form, (form->flags & dlpack::kReadOnly) == 0, name);
+  }
+  if (PyCapsule_IsValid(capsule.ptr(), dlpack::Managed::kCapsule) == 0) {
+    buffer_error(
+        fmt::format("[from_dlpack] __dlpack__ gave {}; a capsule that nobody has taken is needed",
+                    type_text(capsule)));
   }
   auto* const form = take<dlpack::Managed>(capsule);
   return import_form(form, true, name);

@@ -1,5 +1,6 @@
 // The errors of weft as the classes of weft.errors.
 #include <exception>
+#include <new>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
@@ -8,6 +9,7 @@
 #include "base/interrupt.h"
 #include "core.h"
 #include "rewrite/loop_error.h"
+#include "runtime/mapped_file.h"
 
 namespace weft::python {
 namespace {
@@ -32,12 +34,15 @@ void raise(Make&& make) noexcept {
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
   } catch (nb::python_error& failure) {
     failure.restore();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
   }
 }
 
-void raise_class(const char* name, const Error& e) noexcept {
-  raise([&](const nb::module_& errors) { return errors.attr(name)(text(e.what())); });
+void raise_class(const char* name, const char* what) noexcept {
+  raise([&](const nb::module_& errors) { return errors.attr(name)(text(what)); });
 }
+void raise_class(const char* name, const Error& e) noexcept { raise_class(name, e.what()); }
 
 // What the program's handler of a signal has raised.
 void raise_interrupted(const Interrupted& e) noexcept {
@@ -72,8 +77,12 @@ void translate(const std::exception_ptr& pointer, void*) {
     raise_class("SpecError", e);
   } catch (const InternalError& e) {
     raise_class("InternalError", e);
+  } catch (const MappedFileError& e) {
+    raise_class("FileFormatError", e);
   } catch (const Error& e) {
     raise_class("Error", e);
+  } catch (const std::bad_alloc&) {
+    raise_class("OutOfMemoryError", "[weft] out of memory");
   }
 }
 

@@ -8,6 +8,7 @@
 #include <nanobind/stl/function.h>
 
 #include "core.h"
+#include "interpreter.h"
 #include "let_go.h"
 #include "tensor.h"
 #include "weft/tensor.h"
@@ -29,7 +30,7 @@ nb::list with_gradient(nb::handle results, nb::handle inputs, nb::handle backwar
   finish_letting_go();
   const std::shared_ptr<PyObject> held = shared(backward);
   const auto call = [held](const Tensor::BackwardCall& c) {
-    const nb::gil_scoped_acquire acquire;
+    const InterpreterTaken acquire;
     const nb::object as_result = nb::cpp_function(c.as_result);
     return gradients_of(nb::handle(held.get())(tuple_of_tensors(c.gradients), as_result));
   };

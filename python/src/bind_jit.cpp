@@ -12,6 +12,7 @@
 #include <nanobind/stl/string.h>
 
 #include "core.h"
+#include "interpreter.h"
 #include "tensor.h"
 #include "value/number_watch.h"
 #include "weft/jit.h"
@@ -55,16 +56,16 @@ nb::object run(nb::handle inputs, nb::handle function, nb::handle collect, nb::h
   const std::vector<Tensor> tensors = tensors_of(inputs);
   const std::vector<VariableValue> values = variables_of(variables);
   const auto call = [&](std::span<const Tensor> proxies) {
-    const nb::gil_scoped_acquire acquire;
+    const InterpreterTaken acquire;
     return tensors_of(function(list_of(proxies)));
   };
   const auto collect_garbage = [&] {
-    const nb::gil_scoped_acquire acquire;
+    const InterpreterTaken acquire;
     collect();
   };
   JitCapture::Result result;
   {
-    const nb::gil_scoped_release release;
+    const InterpreterReleased release;
     result = JitCapture::run(tensors, call, collect_garbage, values);
   }
   nb::object capture = result.capture ? nb::cast(std::move(*result.capture)) : nb::none();
@@ -77,7 +78,7 @@ nb::object replay(const JitCapture& capture, nb::handle inputs, nb::handle value
   for (const nb::handle h : values) numbers.push_back(nb::cast<int64_t>(h));
   std::optional<std::vector<Tensor>> outputs;
   {
-    const nb::gil_scoped_release release;
+    const InterpreterReleased release;
     outputs = capture.replay(tensors, {numbers.data(), numbers.size()});
   }
   return outputs ? nb::object(list_of(*outputs)) : nb::none();
@@ -88,7 +89,7 @@ nb::object merged(nb::handle captures) {
   for (const nb::handle h : captures) list.push_back(nb::cast<const JitCapture*>(h));
   std::optional<JitCapture> made;
   {
-    const nb::gil_scoped_release release;
+    const InterpreterReleased release;
     made = JitCapture::merged(list);
   }
   return made ? nb::cast(*std::move(made)) : nb::none();

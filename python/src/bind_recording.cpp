@@ -7,6 +7,7 @@
 
 #include "base/ref.h"
 #include "core.h"
+#include "interpreter.h"
 #include "ir/op.h"
 #include "tensor/recording.h"
 #include "value/storage.h"
@@ -18,7 +19,7 @@ namespace {
 // The callable lives as long as the recording.
 std::function<void()> caller_of(nb::handle callable) {
   return [callable] {
-    const nb::gil_scoped_acquire acquire;
+    const InterpreterTaken acquire;
     callable();
   };
 }

@@ -4,6 +4,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include "interpreter.h"
 #include "tensor.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
@@ -121,7 +122,7 @@ void bind_tests(TensorClass& c) {
             const Tensor are_all = of_operand(x, "allclose", other, [&](const auto& y) {
                                      return x.isclose(y, rtol, atol, equal_nan);
                                    }).all();
-            const nb::gil_scoped_release release;
+            const InterpreterReleased release;
             return are_all.item<bool>();
           },
           nb::arg("other"), nb::arg("rtol") = 1e-5, nb::arg("atol") = 1e-8,

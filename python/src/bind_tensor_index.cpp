@@ -11,6 +11,7 @@
 #include <nanobind/nanobind.h>
 
 #include "core.h"
+#include "interpreter.h"
 #include "tensor.h"
 #include "value/number_watch.h"
 #include "weft/dtype.h"
@@ -96,7 +97,7 @@ Tensor part_of(const Tensor& x, nb::handle key) {
   // A handle of its own: other threads may change x meanwhile, and the result is a view of it.
   const Tensor mine = x;  // NOLINT(performance-unnecessary-copy-initialization)
   const std::vector<Index> indices = indices_of(x, key);
-  const nb::gil_scoped_release release;  // masks are computed
+  const InterpreterReleased release;  // masks are computed
   return mine.at(indices);
 }
 

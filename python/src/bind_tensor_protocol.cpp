@@ -19,6 +19,7 @@
 #include "core.h"
 #include "engine/realize.h"
 #include "host_memory.h"
+#include "interpreter.h"
 #include "ir/arena.h"
 #include "tensor.h"
 #include "tensor/operand.h"
@@ -154,7 +155,7 @@ nb::object format(nb::handle self, const nb::str& spec) {
 bool contains(const Tensor& x, nb::handle value) {
   const Tensor found =
       of_operand(x, "in", value, [&](const auto& y) { return x.eq(y); }).any().snapshot();
-  const nb::gil_scoped_release release;
+  const InterpreterReleased release;
   return found.item<bool>();
 }
 
@@ -164,7 +165,7 @@ Graph graph(const Tensor& x) {
   const Tensor seen = tensor_of(read(x.snapshot()));
   std::optional<Graph> made;
   {
-    const nb::gil_scoped_release release;
+    const InterpreterReleased release;
     made = graph_to_realize(*seen.storage());
   }
   const std::shared_ptr<Arena> arena = current_arena();

@@ -9,6 +9,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string_view.h>
 
+#include "interpreter.h"
 #include "ir/op.h"
 #include "tensor.h"
 #include "weft/error.h"
@@ -141,7 +142,7 @@ void bind_masks(TensorClass& c) {
           [](const Tensor& x, const Tensor& mask, std::optional<int64_t> size, nb::handle fill) {
             const Tensor mine = x.snapshot(), where = mask.snapshot();
             const Number number = number_of(fill, "masked_select");
-            const nb::gil_scoped_release release;
+            const InterpreterReleased release;
             return mine.masked_select(where, size, number);
           },
           nb::arg("mask"), nb::arg("size") = nb::none(), nb::arg("fill_value") = 0,
@@ -160,7 +161,7 @@ void bind_masks(TensorClass& c) {
           [](const Tensor& x, std::optional<int64_t> size, nb::handle fill) {
             const Tensor mine = x.snapshot();
             const Number number = number_of(fill, "nonzero");
-            const nb::gil_scoped_release release;
+            const InterpreterReleased release;
             return mine.nonzero(size, number);
           },
           nb::arg("size") = nb::none(), nb::arg("fill_value") = 0,

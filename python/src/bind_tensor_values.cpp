@@ -18,6 +18,7 @@
 #include "convert.h"
 #include "core.h"
 #include "host_memory.h"
+#include "interpreter.h"
 #include "rewrite/pattern.h"
 #include "runtime/device.h"
 #include "tensor.h"
@@ -51,7 +52,7 @@ nb::object item_of(const Tensor& x) {
   const Tensor mine = x.snapshot();
   Element element;
   {
-    const nb::gil_scoped_release release;
+    const InterpreterReleased release;
     element = mine.item();
   }
   return number_of_bits(element.dtype, element.bits);
@@ -86,7 +87,7 @@ nb::object realize_all(nb::handle self, const nb::args& others, bool) {
   pointers.reserve(copies.size());
   for (Tensor& t : copies) pointers.push_back(&t);
   {
-    const nb::gil_scoped_release release;
+    const InterpreterReleased release;
     Tensor::realize(pointers);
   }
   return nb::borrow(self);
@@ -110,13 +111,13 @@ class Snapshots {
 
 std::vector<ScheduledKernel> schedule_all(nb::handle self, const nb::args& others) {
   const Snapshots snapshots("schedule", self, others);
-  const nb::gil_scoped_release release;
+  const InterpreterReleased release;
   return Tensor::schedule(snapshots.tensors());
 }
 
 size_t kernel_count_all(nb::handle self, const nb::args& others) {
   const Snapshots snapshots("kernel_count", self, others);
-  const nb::gil_scoped_release release;
+  const InterpreterReleased release;
   return Tensor::kernel_count(snapshots.tensors());
 }
 

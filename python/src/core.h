@@ -82,5 +82,6 @@ void bind_jit(nb::module_& m);
 void bind_recording(nb::module_& m);
 void bind_function(nb::module_& m);
 void bind_custom_kernel(nb::module_& m);
+void bind_mapped_file(nb::module_& m);
 
 }  // namespace weft::python

@@ -9,6 +9,7 @@
 #include <nanobind/nanobind.h>
 
 #include "core.h"
+#include "interpreter.h"
 #include "ir/arena.h"
 #include "ir/node.h"
 #include "tensor.h"
@@ -43,7 +44,7 @@ std::string_view type_text(nb::handle value) { return Py_TYPE(value.ptr())->tp_n
 
 }  // namespace weft::python
 
-NB_MODULE(_core, m) {
+WEFT_MODULE(_core, "weft._core", weft_core_module, m) {
   using namespace weft::python;
   // NumPy keeps Python's typing module alive past the end, which keeps weft's functions; what
   // counts is live_arenas().
@@ -107,4 +108,5 @@ into that of the left one.)");
   bind_recording(m);
   bind_function(m);
   bind_custom_kernel(m);
+  bind_mapped_file(m);
 }

@@ -29,6 +29,10 @@ class DeviceError(Error, RuntimeError):
     """A device that is not there, or tensors of two devices in one operation."""
 
 
+class OutOfMemoryError(DeviceError, MemoryError):
+    """The process gets no more memory. A device that has none for a buffer raises a DeviceError."""
+
+
 class CompileError(Error, RuntimeError):
     """A kernel could not be compiled: by the compiler's fault, or because it does not fit."""
 

@@ -4,12 +4,13 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
+#include "base/address_room.h"
 #include "base/interrupt.h"
 
 namespace weft {
@@ -18,12 +19,13 @@ namespace {
 class Helpers {
  public:
   Helpers(size_t count, const std::function<void(size_t)>& work) : work_(work) {
+    if (count == 0 || !has_room_for_threads(count)) return;
     threads_.reserve(count);
     for (size_t i = 1; i <= count; i++) {
       running_++;
       try {
         threads_.emplace_back([this, i] { help(i); });
-      } catch (const std::system_error&) {  // those that there are do it
+      } catch (const std::exception&) {  // no thread, or no memory for one: the others do it
         running_--;
         return;
       }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct Range {
 struct Ranges {
   std::mutex mutex;
   std::map<std::byte*, Range, std::less<>> by_start;  // none overlap
+  std::unordered_map<const Storage*, std::byte*> start_of;
 };
 
 Ranges& ranges() {
@@ -49,11 +51,11 @@ Ranges& ranges() {
 void forget_foreign(const Storage& storage) noexcept {
   Ranges& all = ranges();
   const std::lock_guard lock(all.mutex);
-  for (auto at = all.by_start.begin(); at != all.by_start.end(); ++at) {
-    if (at->second.storage != &storage) continue;
-    all.by_start.erase(at);
-    return;
-  }
+  const auto known = all.start_of.find(&storage);
+  if (known == all.start_of.end()) return;
+  const auto at = all.by_start.find(known->second);  // another one's, once it has left its own
+  if (at != all.by_start.end() && at->second.storage == &storage) all.by_start.erase(at);
+  all.start_of.erase(known);
 }
 
 ForeignPlace import_foreign(Device& device, DType dtype, void* first, int64_t count,
@@ -99,6 +101,7 @@ ForeignPlace import_foreign(Device& device, DType dtype, void* first, int64_t co
   Ref<Storage> storage = Storage::make(
       Value::make_filled(dtype, device, std::span<const int64_t>(shape), std::move(buffer)));
   if (count > 0) {
+    all.start_of.emplace(storage.get(), start);
     all.by_start.emplace(start, Range{end, storage.get()});
     storage->set_foreign();
   }

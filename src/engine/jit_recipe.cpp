@@ -175,6 +175,9 @@ void run_calls(const JitRecipe& recipe, std::vector<Ref<Buffer>>& memory, size_t
 
 void run_recipe(const JitRecipe& recipe, const JitNumbers& numbers,
                 std::vector<Ref<Buffer>>& memory) {
+  for (const Ref<Buffer>& each : memory) {  // before anything is written
+    if (each) each->check_lender();
+  }
   make_memory(recipe, numbers, memory);
   const bool is_own = &numbers == &recipe.numbers;  // what is recorded has them in it
   if (is_own && ++recipe.runs == 2) record(recipe, memory);

@@ -49,6 +49,7 @@ Slots allocate_slots(const Schedule& schedule, const Imported& imported, Device&
   for (const ScheduledBuffer& buffer : schedule.buffers) {
     if (buffer.kind == Kind::kInput) {
       slots[buffer.slot] = imported.buffers[size_t(buffer.id)].memory;
+      slots[buffer.slot]->check_lender();
     }
     const size_t needed = Buffer::bytes_for(device, buffer.dtype, buffer.size);
     bytes[buffer.slot] = std::max(bytes[buffer.slot], needed);

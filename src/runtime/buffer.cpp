@@ -43,6 +43,7 @@ namespace {
 struct PartOf : Buffer::Lender {
   explicit PartOf(Ref<Buffer> b) : whole(std::move(b)) {}
   bool sees_writes() const override { return whole->is_seen_outside(); }
+  void check() const override { whole->check_lender(); }
   Ref<Buffer> whole;
 };
 
@@ -70,6 +71,7 @@ Ref<Buffer> Buffer::borrow(Device& device, void* memory, size_t bytes,
 }
 
 void Buffer::copy_from(const Buffer& other) {
+  other.check_lender();
   if (other.device_.has_host_memory()) {
     copy_in({static_cast<const std::byte*>(other.memory_), bytes_});
     return;
@@ -86,6 +88,7 @@ void Buffer::copy_from(const Buffer& other) {
 
 void Buffer::copy_out_part(std::span<std::byte> to, size_t first) const {
   if (to.empty()) return;
+  check_lender();
   if (device_.has_host_memory()) {
     std::memcpy(to.data(), static_cast<const std::byte*>(memory_) + first, to.size());
     return;

@@ -35,6 +35,8 @@ class Buffer {
     virtual ~Lender() = default;
     // Whoever lends it reads what is written: writes to a tensor are done there, at once.
     virtual bool sees_writes() const { return false; }
+    // Throws where the memory can no longer be read, before it is.
+    virtual void check() const {}
   };
   // Memory of somebody outside of weft, on a device whose memory is that of the process.
   static Ref<Buffer> borrow(Device& device, void* memory, size_t bytes,
@@ -47,6 +49,10 @@ class Buffer {
   size_t bytes() const { return bytes_; }
   void* memory() const { return memory_; }
   bool is_borrowed() const { return bool(lender_); }
+  // Called before memory is read: what was lent may be gone.
+  void check_lender() const {
+    if (lender_) lender_->check();
+  }
   bool is_seen_outside() const { return lender_ && lender_->sees_writes(); }
   uint32_t owners() const { return owners_.load(std::memory_order_acquire); }
 
@@ -63,7 +69,10 @@ class Buffer {
   // All of another one's content, of as many bytes, on any device.
   void copy_from(const Buffer& other);
   void copy_in(std::span<const std::byte> from) { device_.copy_in(memory_, from); }
-  void copy_out(std::span<std::byte> to) const { device_.copy_out(to, memory_); }
+  void copy_out(std::span<std::byte> to) const {
+    check_lender();
+    device_.copy_out(to, memory_);
+  }
   // Bytes from `first` on.
   void copy_out_part(std::span<std::byte> to, size_t first) const;
 

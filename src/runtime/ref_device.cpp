@@ -53,6 +53,7 @@ class RefProgram : public Program {
     for (UOp global : globals_) {
       const DType type = global.dtype().element();
       const Buffer& buffer = *arguments[size_t(global.number())];
+      buffer.check_lender();
       std::vector<uint64_t> bits = bits_of_bytes(type, bytes_of(buffer));
       const int64_t count = int64_t(bits.size());
       bindings.buffers[global.number()] = Array::of_bits(type, {count}, std::move(bits));

@@ -19,6 +19,7 @@
 #include "ir/spec.h"
 #include "ir/walk.h"
 #include "runtime/device.h"
+#include "tensor/kernel_bounds.h"
 #include "tensor/operand.h"
 #include "value/custom_kernel.h"
 #include "value/movement.h"
@@ -41,6 +42,11 @@ void check_memory(UOp root, size_t outputs, size_t all) {
       throw SpecError(
           fmt::format("[custom_kernel] there is no memory {}; outputs and inputs are 0 to {}",
                       n.number(), all - 1));
+    }
+    if (n.is(Op::VARIABLE)) {
+      throw SpecError(fmt::format(
+          "[custom_kernel] variable {} has no value: sizes of a custom kernel are constants",
+          n.name()));
     }
     if (!n.is(Op::STORE)) continue;
     const UOp memory = stored_memory(n);
@@ -79,6 +85,12 @@ std::vector<Tensor> custom_kernel(const Graph& ast, std::string name,
   for (const CustomOutput& output : outputs) {
     kernel->outputs.push_back({output.dtype, checked_numel("custom_kernel", output.shape)});
   }
+  std::vector<KernelMemory> memory;
+  for (const CustomKernel::Output& output : kernel->outputs) {
+    memory.push_back({output.dtype, output.count});
+  }
+  for (const Ref<Value>& input : kernel->inputs) memory.push_back({input->dtype(), input->numel()});
+  check_accesses(kernel->ast.root, memory);
   for (size_t i = 0; i < outputs.size(); i++) {
     results.push_back(
         tensor_of(Value::make_called(outputs[i].dtype, device, outputs[i].shape, kernel, i)));

@@ -313,6 +313,7 @@ std::vector<std::byte> laid_out(const Buffer& buffer, const View& view) {
     return result;
   }
   std::vector<std::byte> copy;
+  buffer.check_lender();
   const auto* all = static_cast<const std::byte*>(buffer.memory());
   if (!buffer.device().has_host_memory()) {
     copy.resize(buffer.bytes());

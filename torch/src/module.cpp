@@ -13,6 +13,7 @@
 #include "counters.h"
 #include "fallback.h"
 #include "generator.h"
+#include "interpreter.h"
 #include "storage.h"
 #include "weft/interrupt.h"
 
@@ -46,12 +47,13 @@ void realize_tensor(const at::Tensor& tensor) {
 
 }  // namespace
 
-NB_MODULE(_C, m) {  // NOLINT
+WEFT_MODULE(_C, "weft.torch._C", weft_torch_module, m) {  // NOLINT
+  python::hold_threads_that_python_ends();
   nb::class_<CompiledGraph>(m, "CompiledGraph")
       .def("__init__",
            [](CompiledGraph* self, const nb::callable& run) {
              new (self) CompiledGraph([run](const CompiledGraph::Tensors& inputs) {
-               const nb::gil_scoped_acquire gil;
+               const python::InterpreterTaken gil;
                try {
                  return nb::cast<CompiledGraph::Tensors>(run(inputs));
                } catch (const nb::python_error& error) {
@@ -60,7 +62,7 @@ NB_MODULE(_C, m) {  // NOLINT
                }
              });
            })
-      .def("__call__", &CompiledGraph::operator(), nb::call_guard<nb::gil_scoped_release>())
+      .def("__call__", &CompiledGraph::operator(), nb::call_guard<python::InterpreterReleased>())
       .def_prop_ro("kernels", &CompiledGraph::kernels)
       .def_prop_ro("is_captured", &CompiledGraph::is_captured);
   m.def("native_counts", &native_counts);
@@ -72,18 +74,18 @@ NB_MODULE(_C, m) {  // NOLINT
   m.def("set_fallback_warnings", &set_fallback_warnings);
   m.def("set_decomposer", [](const nb::callable& decomposer) {
     set_decomposer([decomposer] {
-      const nb::gil_scoped_acquire gil;
+      const python::InterpreterTaken gil;
       decomposer();
     });
   });
   m.def("live_storages", &live_storages);
   m.def("is_pending", [](const at::Tensor& tensor) { return is_pending(tensor); });
-  m.def("realize", &realize_tensor, nb::call_guard<nb::gil_scoped_release>());
-  m.def("realize_all", &realize_all, nb::call_guard<nb::gil_scoped_release>());
-  m.def("synchronize", &synchronize, nb::call_guard<nb::gil_scoped_release>());
+  m.def("realize", &realize_tensor, nb::call_guard<python::InterpreterReleased>());
+  m.def("realize_all", &realize_all, nb::call_guard<python::InterpreterReleased>());
+  m.def("synchronize", &synchronize, nb::call_guard<python::InterpreterReleased>());
   m.def("yield_accelerator", &yield_accelerator);
   m.def("stop_being_accelerator", &stop_being_accelerator);
-  m.def("start_autograd_threads", &start_autograd_threads, nb::call_guard<nb::gil_scoped_release>());
+  m.def("start_autograd_threads", &start_autograd_threads, nb::call_guard<python::InterpreterReleased>());
   m.def("default_generator",
         [] { return nb::steal(THPGenerator_initDefaultGenerator(default_generator())); });
 }

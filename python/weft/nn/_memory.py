@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import mmap
+import math
 import os
 import secrets
-from typing import Any, Union
+from typing import Any, NoReturn, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from weft import dtypes
-from weft._core import DType, Tensor, from_dlpack
+from weft._core import DType, MappedFile, Tensor, from_dlpack
 from weft.errors import FileFormatError
 
 Path = Union[str, "os.PathLike[str]"]
@@ -20,33 +20,51 @@ Bytes = npt.NDArray[np.uint8]
 LARGEST = 2**63 - 1  # a size of an axis, or a number of bytes
 MOST_AXES = 64
 
-_BITS: dict[DType, np.dtype[Any]] = {
-    dtypes.bfloat16: np.dtype(np.uint16),
-    dtypes.float8_e4m3: np.dtype(np.uint8),
-    dtypes.float8_e5m2: np.dtype(np.uint8),
-}
+
+class File:
+    """A file that tensors are read from. `what` names the function that reads it, in errors.
+
+    Bytes are read as they are now; the map is touched by tensors alone, which look whether the file is
+    still as long as it was.
+    """
+
+    def __init__(self, path: Path, what: str) -> None:
+        self.where = f"[{what}] {os.fspath(path)}"
+        with open(path, "rb") as file:
+            self._mapped = MappedFile.of(file.fileno())
+        self.size = self._mapped.size
+
+    def fail(self, text: str) -> NoReturn:
+        raise FileFormatError(f"{self.where}: {text}")
+
+    def read(self, begin: int, count: int) -> bytes:
+        """The bytes of a part of the file, which is there."""
+        return self._mapped.read(begin, count)
+
+    def read_up_to(self, begin: int, count: int) -> bytes:
+        """The same, or as many as there are."""
+        begin = min(begin, self.size)
+        return self.read(begin, min(count, self.size - begin))
+
+    def tensor(self, begin: int, dtype: DType, shape: list[int], device: str | None, copy: bool = False) -> Tensor:
+        """A tensor on a part of the file that is there, or on a copy: also where its elements are not aligned, and
+        of bools, which are checked."""
+        self.check_shape(dtype, shape)
+        if dtype != dtypes.bool:
+            return self._mapped.tensor(begin, shape, dtype, device or "", copy)
+        data = np.frombuffer(self.read(begin, math.prod(shape)), np.uint8)
+        check_bools(data, self.where)
+        return tensor_of_array(data.view(np.bool_).reshape(shape), device)
+
+    def check_shape(self, dtype: DType, shape: list[int]) -> None:
+        """Sizes beside a 0 are those of an array, too."""
+        if len(shape) > MOST_AXES or math.prod(size or 1 for size in shape) * dtype.itemsize > LARGEST:
+            self.fail(f"{str(shape)[:80]} of {dtype.name} is no shape of an array")
 
 
-def map_file(path: Path) -> Bytes:
-    """The bytes of a file, read when they are used. They cannot be written."""
-    with open(path, "rb") as file:
-        if os.fstat(file.fileno()).st_size == 0:
-            return np.empty(0, np.uint8)
-        return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
-
-
-def tensor_of_bytes(data: Bytes, dtype: DType, shape: list[int], device: str | None, where: str) -> Tensor:
-    """A tensor on this memory, or on a copy of it where its elements are not aligned. `where` is what
-    an error begins with."""
-    if data.size == 0:
-        return Tensor.empty(shape, dtype=dtype, device=device)
-    native: np.dtype[Any] = _BITS.get(dtype) or np.dtype(dtype.name)
-    if data.ctypes.data % native.itemsize != 0:
-        data = data.copy()
-    if dtype == dtypes.bool and int(data.max()) > 1:
+def check_bools(data: Bytes, where: str) -> None:
+    if data.size and int(data.max()) > 1:
         raise FileFormatError(f"{where}: a bool is the byte {data.max()}; 0 and 1 are allowed")
-    tensor = tensor_of_array(data.view(native), device).reshape(shape)
-    return tensor.bitcast(dtype) if dtype in _BITS else tensor
 
 
 def tensor_of_array(array: npt.NDArray[Any], device: str | None) -> Tensor:

@@ -1,5 +1,11 @@
 """Pickles as data: a machine for the instructions that build lists, dicts, numbers and texts. It imports
-nothing and calls nothing but what it was given; work and memory are linear in the bytes that it reads."""
+nothing and calls nothing but what it was given; work and memory are linear in the bytes that it reads, however
+often an instruction names what another one has made:
+
+- values are never compared, hashed, shown or walked, but for keys, which are plain;
+- what a call copies is counted, and is no more in all than the bytes that are read;
+- keys whose hashes a file can choose are few.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +16,24 @@ from typing import Any, NoReturn
 
 from weft.errors import FileFormatError, UnsafeFileError
 
-_KEYS = (str, int, float, bool, bytes, type(None))  # of dicts: others may be slow to hash, or not end
+_TEXTS = (str, bytes)  # their hashes are secret, and computed once
+_KEYS = (*_TEXTS, int, float, bool, type(None))  # of dicts: others may be slow to hash, or not end
+_SMALL = 2**31  # ints below are each the hash of their own
+_MOST_CHOSEN = 8192  # keys of other hashes, which may all be one: dicts take the square of that
+_MOST_PARTS = 64  # of a key that is a tuple
+_MOST_ARGUMENTS = 16
 _MARK = object()
 
 
 class Function:
-    """What a pickle may call, or name as a class. It can do nothing but be called by the machine."""
+    """What a pickle may call, or name as a class. It can do nothing but be called by the machine. One that copies its
+    first argument says so."""
 
-    __slots__ = ("call",)
+    __slots__ = ("call", "is_copy")
 
-    def __init__(self, call: Callable[..., Any]) -> None:
+    def __init__(self, call: Callable[..., Any], is_copy: bool = False) -> None:
         self.call = call
+        self.is_copy = is_copy
 
 
 class Pickle:
@@ -40,6 +53,8 @@ class Pickle:
         self.where = where
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
+        self.to_copy = len(data)  # elements that calls may still copy
+        self.chosen = 0  # keys of hashes that the file chose
 
     def load(self) -> Any:
         try:
@@ -51,10 +66,10 @@ class Pickle:
                 if instruction is None:
                     self.fail(f"instruction {code!r} of pickles is not known")
                 instruction(self)
-        except (struct.error, LookupError, TypeError, ValueError, OverflowError) as error:
+        except (struct.error, LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
             if isinstance(error, FileFormatError):
                 raise
-            self.fail(f"{type(error).__name__}: {error}")
+            self.fail(f"{type(error).__name__}: {str(error)[:200]}")
 
     def fail(self, text: str) -> NoReturn:
         raise FileFormatError(f"{self.where}: byte {self.at} of a pickle: {text}")
@@ -125,10 +140,24 @@ class Pickle:
         if len(pairs) % 2 != 0:
             self.fail("a key without a value")
         for key, value in zip(pairs[::2], pairs[1::2]):
-            parts = key if type(key) is tuple else (key,)
-            if not all(type(part) in _KEYS for part in parts):
-                self.fail(f"a {type(key).__name__} as a key; texts and numbers are allowed")
+            self.check_key(key)
             target[key] = value
+
+    def check_key(self, key: Any) -> None:
+        """A key that is hashed and compared in a bounded time, as all of them together are."""
+        kind = type(key)
+        if kind in _TEXTS or (kind is int and -_SMALL < key < _SMALL):
+            return
+        parts = key if kind is tuple else (key,)
+        if len(parts) > _MOST_PARTS or not all(type(part) in _KEYS for part in parts):
+            self.fail(f"a {kind.__name__} as a key; texts and numbers are allowed, and tuples of {_MOST_PARTS} of them")
+        if all(type(part) in _TEXTS for part in parts):
+            return
+        if any(type(part) is int and not -(2**63) <= part < 2**64 for part in parts):
+            self.fail("a number of more than 64 bits as a key")
+        self.chosen += 1
+        if self.chosen > _MOST_CHOSEN:
+            self.fail(f"more than {_MOST_CHOSEN} keys that are neither texts nor numbers of 32 bits")
 
     def new_dict(self) -> None:
         pairs = self.pop_to_mark()
@@ -137,8 +166,8 @@ class Pickle:
 
     def add_items(self, values: list[Any]) -> None:
         target = self.top(set)
-        if not all(type(value) in _KEYS for value in values):
-            self.fail("a set holds texts and numbers")
+        for value in values:
+            self.check_key(value)
         target.update(values)
 
     def new_frozen_set(self) -> None:
@@ -148,8 +177,10 @@ class Pickle:
         self.push(frozenset(self.pop()))
 
     def name(self, module: Any, name: Any) -> None:
+        if type(module) is not str or type(name) is not str:
+            self.fail(f"a {type(module).__name__} and a {type(name).__name__} where names are needed")
         full = f"{module}.{name}"
-        if not isinstance(module, str) or not isinstance(name, str) or full not in self.names:
+        if full not in self.names:
             self.refuse(full)
         self.push(self.names[full])
 
@@ -161,9 +192,20 @@ class Pickle:
         arguments, function = self.pop(), self.pop()
         if type(function) is not Function:
             self.refuse(f"a call of a {type(function).__name__}")
-        if type(arguments) is not tuple:
-            self.fail("arguments are no tuple")
+        if type(arguments) is not tuple or len(arguments) > _MOST_ARGUMENTS:
+            self.fail(f"arguments are no tuple of at most {_MOST_ARGUMENTS}")
+        if function.is_copy and arguments:
+            self.count_copy(arguments[0])
         self.push(function.call(*arguments))
+
+    def count_copy(self, value: Any) -> None:
+        """Before a list, a dict, a text or bytes are copied, with what is in them checked as keys."""
+        kind = type(value)
+        if kind not in (list, tuple, dict, OrderedDict, str, bytes):
+            self.fail(f"a call with a {kind.__name__}")
+        self.to_copy -= len(value)
+        if self.to_copy < 0:
+            self.fail("calls copy more than the pickle holds")
 
     def build(self) -> None:
         """Attributes of what is on the stack: nothing that is read needs any."""

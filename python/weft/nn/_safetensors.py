@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
@@ -14,11 +13,9 @@ from weft.errors import DTypeError, FileFormatError
 from weft.nn._memory import (
     LARGEST,
     MOST_AXES,
-    Bytes,
+    File,
     Path,
     bytes_of_tensor,
-    map_file,
-    tensor_of_bytes,
     write_file,
 )
 
@@ -46,23 +43,23 @@ class _Reader:
     """The header of one file, checked."""
 
     def __init__(self, path: Path) -> None:
-        self.path = os.fspath(path)
-        data = map_file(path)
-        if data.size < 8:
-            self.fail(f"{data.size} bytes are too few for the length of a header")
-        length = int.from_bytes(data[:8].tobytes(), "little")
+        self.file = File(path, "safe_load")
+        size = self.file.size
+        if size < 8:
+            self.fail(f"{size} bytes are too few for the length of a header")
+        length = int.from_bytes(self.file.read(0, 8), "little")
         if length > LONGEST_HEADER:
             self.fail(f"a header of {length} bytes; {LONGEST_HEADER} are allowed")
-        if length > data.size - 8:
-            self.fail(f"a header of {length} bytes, of which {data.size - 8} are there")
-        header = self.parse(data[8 : 8 + length].tobytes())
-        self.data: Bytes = data[8 + length :]
+        if length > size - 8:
+            self.fail(f"a header of {length} bytes, of which {size - 8} are there")
+        header = self.parse(self.file.read(8, length))
+        self.begin = 8 + length  # of the elements
         self.metadata = self.check_metadata(header.pop("__metadata__", {}))
         self.entries = [self.check_entry(name, entry) for name, entry in header.items()]
         self.check_places()
 
     def fail(self, text: str) -> NoReturn:
-        raise FileFormatError(f"[safe_load] {self.path}: {text}")
+        self.file.fail(text)
 
     def parse(self, text: bytes) -> dict[str, Any]:
         def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -113,8 +110,12 @@ class _Reader:
                 kind = "overlaps with" if entry.begin < at else "leaves a hole after"
                 self.fail(f"{_short(entry.name)} begins at byte {entry.begin}, which {kind} {_short(last)} up to {at}")
             last, at = entry.name, entry.end
-        if at != self.data.size:
-            self.fail(f"tensors end at byte {at} after the header, the file at {self.data.size}")
+        size = self.file.size - self.begin
+        if at != size:
+            self.fail(f"tensors end at byte {at} after the header, the file at {size}")
+
+    def tensor(self, entry: _Entry, device: str | None) -> Tensor:
+        return self.file.tensor(self.begin + entry.begin, entry.dtype, entry.shape, device)
 
 
 def _are_sizes(value: Any) -> bool:
@@ -123,7 +124,13 @@ def _are_sizes(value: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    text = str(value) if len(str(value)) < 80 else f"{str(value)[:76]} ..."
+    """Of what JSON has, however deep: lists and dicts in it are not shown."""
+    if isinstance(value, list):
+        shown = [_short(each) if not isinstance(each, (list, dict)) else "..." for each in value[:70]]
+        text = f"[{', '.join(shown)}]"
+    else:
+        text = str(value) if not isinstance(value, dict) else "a dict"
+    text = text if len(text) < 80 else f"{text[:76]} ..."
     return repr(text) if isinstance(value, str) else text
 
 
@@ -136,8 +143,9 @@ def safe_load(fn: Path, device: str | None = None) -> dict[str, Tensor]:
     """The tensors of a file of safetensors, by name.
 
     Their memory is a map of the file: nothing is read before it is used, and a write to a tensor goes
-    to other memory. The file must not be written in place or made shorter meanwhile; putting another one
-    in its place (as safe_save does) is fine.
+    to other memory. The file must not be written in place or made shorter meanwhile (a tensor of a shorter
+    one raises a FileFormatError when it is used); putting another one in its place (as safe_save does) is
+    fine.
 
     >>> import os, tempfile
     >>> from weft.nn.state import safe_load, safe_save
@@ -148,9 +156,7 @@ def safe_load(fn: Path, device: str | None = None) -> dict[str, Tensor]:
     [1.0, 2.0]
     """
     reader = _Reader(fn)
-    where = f"[safe_load] {reader.path}"
-    return {e.name: tensor_of_bytes(reader.data[e.begin : e.end], e.dtype, e.shape, device, where)
-            for e in reader.entries}
+    return {entry.name: reader.tensor(entry, device) for entry in reader.entries}
 
 
 def safe_save(tensors: Mapping[str, Tensor], fn: Path, metadata: Mapping[str, str] | None = None) -> None:

@@ -3,19 +3,15 @@ are zip archives, or in the form before PyTorch 1.6: pickles one after the other
 
 from __future__ import annotations
 
-import bisect
-import os
-import struct
-import sys
-import zipfile
+import math
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn, Optional
 
 from weft import dtypes
 from weft._core import DType, Tensor
-from weft.errors import FileFormatError
-from weft.nn._memory import LARGEST, MOST_AXES, Bytes, Path, map_file, tensor_of_bytes
+from weft.nn._archive import Archive, Entry
+from weft.nn._memory import LARGEST, MOST_AXES, File, Path
 from weft.nn._pickle import Function, Pickle
 
 _DTYPES = {
@@ -36,12 +32,17 @@ class _StorageKind(NamedTuple):
     dtype: Optional[DType]  # None: of bytes
 
 
+class _Part(NamedTuple):
+    begin: int
+    size: int
+
+
 class _Storage:
-    """The bytes of one storage, and the flat tensors on them."""
+    """Where the bytes of one storage are in the file, and the flat tensors on them."""
 
     __slots__ = ("data", "dtype", "tensors")
 
-    def __init__(self, dtype: DType | None, data: Bytes | None) -> None:
+    def __init__(self, dtype: DType | None, data: _Part | None) -> None:
         self.dtype = dtype
         self.data = data  # None: they are read later
         self.tensors: dict[DType, Tensor] = {}
@@ -49,38 +50,36 @@ class _Storage:
 
 class _File:
     def __init__(self, path: Path, device: str | None) -> None:
-        self.where = f"[torch_load] {os.fspath(path)}"
-        self.data = map_file(path)
+        self.file = File(path, "torch_load")
         self.device = device
         self.storages: dict[str, _Storage] = {}
-        self.places: list[tuple[int, int]] = []  # of storages in memory, in order
         self.names = self.known_names()
 
     def fail(self, text: str) -> NoReturn:
-        raise FileFormatError(f"{self.where}: {text}")
+        self.file.fail(text)
 
     def known_names(self) -> dict[str, Any]:
         """All that a checkpoint may name."""
         names: dict[str, Any] = {
-            "collections.OrderedDict": Function(_ordered_dict),
+            "collections.OrderedDict": Function(self.ordered_dict, is_copy=True),
             "torch._utils._rebuild_tensor": Function(self.tensor),
             "torch._utils._rebuild_tensor_v2": Function(self.tensor_with_flags),
             "torch._utils._rebuild_tensor_v3": Function(self.tensor_of_dtype),
             "torch._utils._rebuild_parameter": Function(lambda data, *_: data),
             "torch._utils._rebuild_parameter_with_state": Function(lambda data, *_: data),
             "torch._tensor._rebuild_from_type_v2": Function(_tensor_of_type),
-            "_codecs.encode": Function(_latin_bytes),  # how old pickles write bytes
+            "_codecs.encode": Function(_latin_bytes, is_copy=True),  # how old pickles write bytes
             "torch.Tensor": "torch.Tensor",
             "torch.nn.parameter.Parameter": "torch.nn.parameter.Parameter",
-            "torch.Size": Function(tuple),
-            "torch.device": Function(lambda *a: ":".join(map(str, a))),
+            "torch.Size": Function(_size),
+            "torch.device": Function(_device),
             "torch.storage.UntypedStorage": _StorageKind(None),
             "torch.UntypedStorage": _StorageKind(None),
         }
         for module in ("__builtin__", "builtins"):
-            names[f"{module}.set"] = Function(_plain_set)
-            names[f"{module}.frozenset"] = Function(lambda *a: frozenset(_plain_set(*a)))
-            names[f"{module}.bytearray"] = Function(_byte_array)
+            names[f"{module}.set"] = Function(self.plain_set, is_copy=True)
+            names[f"{module}.frozenset"] = Function(lambda *a: frozenset(self.plain_set(*a)), is_copy=True)
+            names[f"{module}.bytearray"] = Function(_byte_array, is_copy=True)
         for storage, dtype in _STORAGES.items():
             names[f"torch.{storage}Storage"] = _StorageKind(_DTYPES[dtype])
         for name, kind in _DTYPES.items():
@@ -88,11 +87,27 @@ class _File:
         return names
 
     def pickle(self, data: bytes, at: int = 0, storage: Callable[[Any], _Storage] | None = None) -> tuple[Any, int]:
-        machine = Pickle(data, at, self.names, storage or self.no_storage, self.where)
-        return machine.load(), machine.at
+        self.machine = Pickle(data, at, self.names, storage or self.no_storage, self.file.where)
+        return self.machine.load(), self.machine.at
 
     def no_storage(self, _: Any) -> NoReturn:
         self.fail("a storage where there is none")
+
+    # ---- containers
+
+    def ordered_dict(self, pairs: Any = ()) -> OrderedDict[Any, Any]:
+        result: OrderedDict[Any, Any] = OrderedDict()
+        for pair in pairs:
+            if type(pair) not in (list, tuple) or len(pair) != 2:
+                self.fail("a dict of other things than pairs")
+            self.machine.check_key(pair[0])
+            result[pair[0]] = pair[1]
+        return result
+
+    def plain_set(self, values: Any = ()) -> set[Any]:
+        for value in values:
+            self.machine.check_key(value)
+        return set(values)
 
     # ---- tensors
 
@@ -110,10 +125,9 @@ class _File:
         sizes, strides, start = _ints(size), _ints(stride), _ints([offset])
         if sizes is None or strides is None or start is None or len(sizes) != len(strides) or len(sizes) > MOST_AXES:
             self.fail("the sizes and strides of a tensor are not those of one")
-        numel = 1
-        for n in sizes:
-            numel *= n
+        numel = math.prod(sizes)
         if numel == 0:
+            self.file.check_shape(kind, sizes)
             return Tensor.empty(sizes, dtype=kind, device=self.device)
         last = start[0] + sum((n - 1) * s for n, s in zip(sizes, strides))
         if numel > LARGEST or (last + 1) * kind.itemsize > storage.data.size:
@@ -122,7 +136,7 @@ class _File:
 
     def tensor_with_flags(self, storage: Any, offset: Any, size: Any, stride: Any, _grad: Any, _hooks: Any,
                           flags: Any = None) -> Tensor | None:
-        if flags:  # negated or conjugated lazily
+        if flags is not None and (type(flags) not in (dict, OrderedDict) or flags):  # negated or conjugated lazily
             self.fail("a tensor whose elements are not its values")
         return self.tensor(storage, offset, size, stride)
 
@@ -138,11 +152,10 @@ class _File:
                 storage.tensors[dtype] = same.bitcast(dtype)
             else:
                 assert storage.data is not None
-                count = storage.data.size // dtype.itemsize
-                data = storage.data[: count * dtype.itemsize]
-                if storage.tensors:
-                    data = data.copy()
-                storage.tensors[dtype] = tensor_of_bytes(data, dtype, [count], self.device, self.where)
+                begin, size = storage.data
+                # Memory has elements of one width.
+                storage.tensors[dtype] = self.file.tensor(begin, dtype, [size // dtype.itemsize], self.device,
+                                                          copy=bool(storage.tensors))
         return storage.tensors[dtype]
 
     def described(self, persistent: Any) -> tuple[DType | None, str, int]:
@@ -157,14 +170,15 @@ class _File:
 
     # ---- archives
 
-    def load_archive(self, archive: zipfile.ZipFile) -> Any:
-        entries = {info.filename: info for info in archive.infolist()}
+    def load_archive(self) -> Any:
+        archive = Archive(self.file)
+        entries = archive.entries
         found = [name for name in entries if name == "data.pkl" or name.endswith("/data.pkl")]
         if len(found) != 1:
             self.fail(f"an archive with {len(found)} files data.pkl; one is needed")
         folder = found[0][: -len("data.pkl")]
         order = f"{folder}byteorder"
-        if order in entries and self.record(entries[order]).tobytes() != b"little":
+        if order in entries and self.content(entries[order]) != b"little":
             self.fail("its bytes are in big-endian order")
 
         def storage(persistent: Any) -> _Storage:
@@ -172,50 +186,32 @@ class _File:
             if key not in self.storages:
                 name = f"{folder}data/{key}"
                 if name not in entries:
-                    self.fail(f"there is no {name}")
+                    self.fail(f"there is no {name[:200]}")
                 self.storages[key] = _Storage(dtype, self.record(entries[name]))
-                self.check_apart(self.storages[key], name)
             made = self.storages[key]
             assert made.data is not None
             if made.data.size < nbytes:
-                self.fail(f"storage {key} has {made.data.size} bytes; {nbytes} are needed")
+                self.fail(f"storage {key[:80]} has {made.data.size} bytes; {nbytes} are needed")
             return made
 
-        return self.pickle(self.record(entries[found[0]]).tobytes(), 0, storage)[0]
+        return self.pickle(self.content(entries[found[0]]), 0, storage)[0]
 
-    def record(self, info: zipfile.ZipInfo) -> Bytes:
-        """The bytes of a file of the archive, which PyTorch never compresses."""
-        if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
-            self.fail(f"{info.filename} is compressed or encrypted")
-        head = self.data[info.header_offset : info.header_offset + 30].tobytes()
-        if len(head) != 30 or head[:4] != b"PK\x03\x04":
-            self.fail(f"{info.filename} does not begin where the archive says")
-        begin = info.header_offset + 30 + int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little")
-        data = self.data[begin : begin + info.file_size]
-        if data.size != info.file_size:
-            self.fail(f"{info.filename} is cut off")
-        return data
+    def record(self, entry: Entry) -> _Part:
+        """Where a file of the archive is, which PyTorch never compresses."""
+        if not entry.is_plain:
+            self.fail(f"{entry.info.filename[:80]} is compressed or encrypted")
+        return _Part(entry.begin, entry.size)
 
-    def check_apart(self, storage: _Storage, name: str) -> None:
-        """No two storages have a byte in common."""
-        assert storage.data is not None
-        if storage.data.size == 0:
-            return
-        begin = storage.data.ctypes.data
-        at = bisect.bisect(self.places, (begin, 0))
-        before = self.places[at - 1][1] if at > 0 else 0
-        after = self.places[at][0] if at < len(self.places) else sys.maxsize
-        if before > begin or begin + storage.data.size > after:
-            self.fail(f"{name} overlaps with another storage")
-        self.places.insert(at, (begin, begin + storage.data.size))
+    def content(self, entry: Entry) -> bytes:
+        return self.file.read(*self.record(entry))
 
     # ---- the form before archives
 
     def load_old(self) -> Any:
-        data = self.data.tobytes()
+        data = self.file.read(0, self.file.size)
         magic, at = self.pickle(data)
         protocol, at = self.pickle(data, at)
-        if type(magic) is not int or magic != _OLD_MAGIC or protocol != _OLD_PROTOCOL:
+        if type(magic) is not int or magic != _OLD_MAGIC or type(protocol) is not int or protocol != _OLD_PROTOCOL:
             self.fail("neither an archive nor a checkpoint of an old PyTorch")
         system, at = self.pickle(data, at)
         if type(system) is not dict or system.get("little_endian") is not True:
@@ -223,7 +219,9 @@ class _File:
         start = at
         _, at = self.pickle(data, start, self.old_storage)  # which storages there are: they come after it
         keys, at = self.pickle(data, at)
-        if type(keys) is not list or {key for key in keys if type(key) is str} != set(self.storages):
+        if type(keys) is not list or not all(type(key) is str for key in keys) or len(set(keys)) != len(keys):
+            self.fail("its storages have no names, or one of them twice")
+        if set(keys) != set(self.storages):
             self.fail("its storages are not those of its tensors")
         for key in keys:
             at = self.read_old_storage(self.storages[key], at)
@@ -235,17 +233,17 @@ class _File:
             self.fail("a storage without a dtype, or a part of another one")
         storage = self.storages.setdefault(key, _Storage(dtype, None))
         if storage.data is not None and storage.data.size < nbytes:
-            self.fail(f"storage {key} has {storage.data.size} bytes; {nbytes} are needed")
+            self.fail(f"storage {key[:80]} has {storage.data.size} bytes; {nbytes} are needed")
         return storage
 
     def read_old_storage(self, storage: _Storage, at: int) -> int:
         """The place after it."""
         assert storage.dtype is not None
-        count = int.from_bytes(self.data[at : at + 8].tobytes(), "little", signed=True)
+        count = int.from_bytes(self.file.read_up_to(at, 8), "little", signed=True)
         end = at + 8 + count * storage.dtype.itemsize
-        if count < 0 or end > self.data.size:
+        if count < 0 or end > self.file.size:
             self.fail("a storage is cut off")
-        storage.data = self.data[at + 8 : end]
+        storage.data = _Part(at + 8, end - at - 8)
         return end
 
 
@@ -256,19 +254,16 @@ def _ints(values: Any) -> list[int] | None:
     return list(values)
 
 
-def _ordered_dict(pairs: Any = ()) -> OrderedDict[Any, Any]:
-    result: OrderedDict[Any, Any] = OrderedDict()
-    for key, value in pairs:
-        if type(key) not in (str, int):
-            raise FileFormatError("a dict with a key that is neither a text nor a number")
-        result[key] = value
-    return result
+def _size(sizes: Any = ()) -> tuple[Any, ...]:
+    if type(sizes) not in (list, tuple) or len(sizes) > MOST_AXES:
+        raise TypeError(f"a size that is no list of at most {MOST_AXES}")
+    return tuple(sizes)
 
 
-def _plain_set(values: Any = ()) -> set[Any]:
-    if type(values) is not list or not all(type(value) in (str, int, float, bool) for value in values):
-        raise TypeError("a set of other things than texts and numbers")
-    return set(values)
+def _device(kind: Any, number: Any = None) -> str:
+    if type(kind) is not str or len(kind) > 64 or (number is not None and _ints([number]) is None):
+        raise TypeError("a device that is no name with a number")
+    return kind if number is None else f"{kind}:{number}"
 
 
 def _byte_array(data: Any = b"") -> bytearray:
@@ -284,7 +279,9 @@ def _latin_bytes(text: Any, encoding: Any) -> bytes:
 
 
 def _tensor_of_type(function: Any, _kind: Any, arguments: Any, _state: Any = None) -> Any:
-    if type(function) is not Function or type(arguments) is not tuple:
+    """A tensor that its class does not matter for: what the function gives."""
+    if (type(function) is not Function or function.is_copy or function.call is _tensor_of_type
+            or type(arguments) is not tuple or len(arguments) > 16):
         raise TypeError("a tensor of a kind that is not known")
     return function.call(*arguments)
 
@@ -296,14 +293,6 @@ def torch_load(fn: Path, device: str | None = None) -> Any:
     UnsafeFileError that names it. Tensors that share a storage share memory; that is a map of the file, as
     with safe_load, in files of PyTorch 1.6 and later.
     """
-    file = _File(fn, device)
-    if file.data[:4].tobytes() != b"PK\x03\x04":
-        return file.load_old()
-    with open(fn, "rb") as content:
-        try:
-            return file.load_archive(zipfile.ZipFile(content))
-        except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, ValueError, struct.error,
-                OverflowError) as error:
-            if isinstance(error, FileFormatError):
-                raise
-            file.fail(f"no archive: {error}")
+    reader = _File(fn, device)
+    is_archive = reader.file.read_up_to(0, 4) == b"PK\x03\x04"
+    return reader.load_archive() if is_archive else reader.load_old()

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from weft._core import Tensor
@@ -17,6 +17,9 @@ from weft.nn._numpy_files import npy_load, npy_save, npz_load, npz_save
 from weft.nn._parameters import write
 from weft.nn._safetensors import safe_load, safe_load_metadata, safe_save
 from weft.nn._torch_file import torch_load
+
+_MOST_NAMES = 1 << 18
+_MOST_LEVELS = 10_000
 
 __all__ = ["get_parameters", "get_state_dict", "load_state_dict", "npy_load", "npy_save", "npz_load", "npz_save",
            "safe_load", "safe_load_metadata", "safe_save", "torch_load"]
@@ -31,26 +34,64 @@ def get_state_dict(obj: Any, prefix: str = "", tensor_type: type[Any] = Tensor) 
     ['0', '1.x']
     """
     result: dict[str, Tensor] = {}
-    _collect(obj, prefix.strip("."), tensor_type, result, set())
+    if isinstance(obj, tensor_type):
+        return {prefix.strip("."): obj}
+    without: dict[int, Any] = {}  # what was walked and holds no tensor, by id: an object of many names is walked once
+    way = [_Walk(obj, prefix.strip("."))]
+    above = {id(obj)}  # on the way
+    while way:
+        walk = way[-1]
+        step = next(walk.items, None)
+        if step is None:
+            way.pop()
+            above.discard(id(walk.obj))
+            if not walk.is_found:
+                without[id(walk.obj)] = walk.obj
+            elif way:
+                way[-1].is_found = True
+            continue
+        key, value = step
+        if isinstance(value, tensor_type):
+            result[_joined([walk.name for walk in way], str(key))] = value
+            walk.is_found = True
+            if len(result) > _MOST_NAMES:
+                raise StateDictError(f"[get_state_dict] more than {_MOST_NAMES} names of tensors")
+        elif id(value) in above:  # a model that holds itself: what is above may hold tensors
+            walk.is_found = True
+        elif id(value) not in without:
+            way.append(_Walk(value, str(key)))
+            above.add(id(value))
+            if len(way) > _MOST_LEVELS:
+                raise StateDictError(f"[get_state_dict] more than {_MOST_LEVELS} objects in each other")
     return result
 
 
-def _collect(obj: Any, name: str, tensor_type: type[Any], result: dict[str, Tensor], above: set[int]) -> None:
-    if isinstance(obj, tensor_type):
-        result[name] = obj
-        return
-    if id(obj) in above:  # a model that holds itself
-        return
+def _joined(names: list[str], last: str) -> str:
+    """Without the empty ones at the start."""
+    at = 0
+    while at < len(names) and not names[at]:
+        at += 1
+    return ".".join([*names[at:], last])
+
+
+class _Walk:
+    """An object on the way, what is left of it, and its name in the one above."""
+
+    __slots__ = ("is_found", "items", "name", "obj")
+
+    def __init__(self, obj: Any, name: str) -> None:
+        self.obj = obj
+        self.items = iter(_items(obj))
+        self.name = name
+        self.is_found = False
+
+
+def _items(obj: Any) -> Iterable[tuple[Any, Any]]:
     if isinstance(obj, Mapping):
-        items: Any = obj.items()
-    elif isinstance(obj, (list, tuple)):
-        items = zip(getattr(obj, "_fields", range(len(obj))), obj)
-    else:
-        items = getattr(obj, "__dict__", {}).items() if not isinstance(obj, type) else ()
-    above.add(id(obj))
-    for key, value in items:
-        _collect(value, f"{name}.{key}" if name else str(key), tensor_type, result, above)
-    above.discard(id(obj))
+        return obj.items()
+    if isinstance(obj, (list, tuple)):
+        return zip(getattr(obj, "_fields", range(len(obj))), obj)
+    return getattr(obj, "__dict__", {}).items() if not isinstance(obj, type) else ()
 
 
 def get_parameters(obj: Any) -> list[Tensor]:

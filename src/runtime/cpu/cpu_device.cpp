@@ -134,7 +134,10 @@ class CpuProgram : public Program {
 
   void run(std::span<Buffer* const> arguments, std::span<const int64_t> variables) override {
     SmallVector<void*, 16> buffers;
-    for (const Buffer* argument : arguments) buffers.push_back(argument->memory());
+    for (const Buffer* argument : arguments) {
+      argument->check_lender();
+      buffers.push_back(argument->memory());
+    }
     SmallVector<int64_t, 8> taken;
     if (!takes_all_) {
       for (const uint32_t place : places_) taken.push_back(variables[place]);

@@ -4,7 +4,10 @@
 #include <array>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,6 +20,7 @@
 
 #include <fmt/format.h>
 
+#include "base/address_room.h"
 #include "base/at_fork.h"
 #include "base/config.h"
 #include "base/dynamic_library.h"
@@ -66,22 +70,41 @@ struct Found {
   std::string identity;
 };
 
+// The address space that loading it takes, beside its file, and that a compilation may take.
+constexpr size_t kRoomToLoad = size_t(64) << 20, kRoomToCompile = size_t(32) << 20,
+                 kRoomPerByte = 64;
+
+[[noreturn]] void fail_without_room(std::string_view to_do) {
+  throw DeviceError(
+      fmt::format("[CPU:LLVM] out of memory: there is no address space {} (ulimit -v)", to_do));
+}
+
+// Throws DeviceError when the loader has no memory to look for it.
+Found find_library() {
+  if (const std::string& given = config().llvm_library; !given.empty()) {
+    const std::string identity = file_identity(given);
+    return identity.empty() ? Found{} : Found{given, identity};
+  }
+  for (const std::string& name : library_names()) {
+    std::string file = find_library_file(name);
+    if (!file.empty()) return Found{file, file_identity(file)};
+  }
+  if (!has_address_room(kRoomToLoad)) fail_without_room("to look for LLVM");
+  for (const std::string& name : library_names()) {
+    if (DynamicLibrary::open(name)) return Found{name, name};
+  }
+  return Found{};
+}
+
 const Found& found_library() {
-  static const Found kFound = [] {
-    if (const std::string& given = config().llvm_library; !given.empty()) {
-      const std::string identity = file_identity(given);
-      return identity.empty() ? Found{} : Found{given, identity};
-    }
-    for (const std::string& name : library_names()) {
-      std::string file = find_library_file(name);
-      if (!file.empty()) return Found{file, file_identity(file)};
-    }
-    for (const std::string& name : library_names()) {
-      if (DynamicLibrary::open(name)) return Found{name, name};
-    }
-    return Found{};
-  }();
+  static const Found kFound = find_library();  // an exception leaves it to the next call
   return kFound;
+}
+
+size_t file_bytes(const std::string& path) {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path, error);
+  return error ? 0 : size_t(bytes);
 }
 
 // LLVM's way to hand out text.
@@ -94,42 +117,40 @@ std::string take(const LlvmFunctions& llvm, char* text) {
 
 class Llvm {
  public:
+  // Throws DeviceError.
   Llvm() {
     const Found& found = found_library();
-    const DynamicLibrary library =
-        found.name.empty() ? DynamicLibrary() : DynamicLibrary::open(found.name);
-    if (!library) {
-      error_ = found.name.empty()
-                   ? "[CPU:LLVM] there is no LLVM 16 or newer here; install it (apt install "
-                     "libllvm19), or use a C compiler (WEFT_DEVICE=CPU:C)"
-                   : fmt::format("[CPU:LLVM] {}", DynamicLibrary::last_error());
-      return;
+    if (found.name.empty()) {
+      throw DeviceError(
+          "[CPU:LLVM] there is no LLVM 16 or newer here; install it (apt install libllvm19), or "
+          "use "
+          "a C compiler (WEFT_DEVICE=CPU:C)");
     }
+    // Half loaded, for want of memory, it would end the process.
+    if (!has_address_room(file_bytes(found.name) + kRoomToLoad)) fail_without_room("to load LLVM");
+    const DynamicLibrary library = DynamicLibrary::open(found.name);
+    if (!library) throw DeviceError(fmt::format("[CPU:LLVM] {}", DynamicLibrary::last_error()));
     if (!functions_.load(library) || !initialize_target(library)) {
-      error_ = fmt::format("[CPU:LLVM] {} lacks functions of LLVM's C interface", found.name);
-      return;
+      throw DeviceError(
+          fmt::format("[CPU:LLVM] {} lacks functions of LLVM's C interface", found.name));
     }
     unsigned version[3] = {};
     functions_.get_version(&version[0], &version[1], &version[2]);
     if (version[0] < unsigned(kOldestVersion)) {
-      error_ =
-          fmt::format("[CPU:LLVM] {} is LLVM {}; 16 or newer is needed", found.name, version[0]);
-      return;
+      throw DeviceError(
+          fmt::format("[CPU:LLVM] {} is LLVM {}; 16 or newer is needed", found.name, version[0]));
     }
-    install_llvm_recovery(functions_);
     triple_ = take(functions_, functions_.get_default_target_triple());
     cpu_ = take(functions_, functions_.get_host_cpu_name());
     features_ = take(functions_, functions_.get_host_cpu_features());
     char* message = nullptr;
     if (functions_.get_target_from_triple(triple_.c_str(), &target_, &message) != 0) {
-      error_ = fmt::format("[CPU:LLVM] {}", take(functions_, message));
+      throw DeviceError(fmt::format("[CPU:LLVM] {}", take(functions_, message)));
     }
+    install_llvm_recovery(library, functions_);
   }
 
-  const LlvmFunctions& functions() const {
-    if (!error_.empty()) throw DeviceError(error_);
-    return functions_;
-  }
+  const LlvmFunctions& functions() const { return functions_; }
   const std::string& triple() const { return triple_; }
 
   // Machines are costly to make and serve one thread at a time.
@@ -162,14 +183,61 @@ class Llvm {
   }
 
   LlvmFunctions functions_;
-  std::string error_;
   std::string triple_, cpu_, features_;
   LlvmTarget target_ = nullptr;
   std::mutex mutex_;
   std::array<std::vector<LlvmMachine>, 4> machines_;
 };
 
-// LLVM is loaded by whoever comes first, in the foreground or in the background.
+// What compiles holds it open. A fork waits for that, and so does the end of the process, where
+// LLVM's own objects go: other threads that would compile after it stand still.
+class CompileGate {
+ public:
+  CompileGate() {
+    const std::lock_guard lock(state().mutex);
+    state().inside++;
+    is_inside = true;
+  }
+  CompileGate(const CompileGate&) = delete;
+  CompileGate& operator=(const CompileGate&) = delete;
+  ~CompileGate() {
+    const std::lock_guard lock(state().mutex);
+    is_inside = false;
+    if (--state().inside == 0) state().left.notify_all();
+  }
+
+  // Nobody is inside, or comes in, up to open().
+  static void close() {
+    if (is_inside) return;
+    std::unique_lock lock(state().mutex);
+    state().left.wait(lock, [] { return state().inside == 0; });
+    lock.release();
+  }
+  static void open() {
+    if (!is_inside) state().mutex.unlock();
+  }
+  static void close_for_good() {
+    static std::once_flag once;
+    std::call_once(once, &CompileGate::close);
+  }
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable left;
+    size_t inside = 0;
+  };
+  static State& state() {
+    static auto& instance = *new State;
+    return instance;
+  }
+
+  static thread_local bool is_inside;
+};
+thread_local bool CompileGate::is_inside = false;
+
+// LLVM is loaded by whoever comes first, in the foreground or in the background. What fails is
+// tried again by the next: there may be memory then.
 class Loader {
  public:
   Llvm& get() {
@@ -177,23 +245,27 @@ class Loader {
     while (!changed_.wait_for(lock, kInterruptEvery, [&] { return !is_loading_; })) {
       check_interrupt();
     }
-    if (!llvm_) llvm_ = std::make_unique<Llvm>();
+    if (!llvm_) llvm_ = load();
     return *llvm_;
   }
 
   void start() {
     const std::lock_guard lock(mutex_);
-    if (llvm_ || is_loading_) return;
+    if (llvm_ || is_loading_ || !has_room_for_threads(1)) return;
     is_loading_ = true;
     try {
       std::thread([this] {
-        auto loaded = std::make_unique<Llvm>();
+        std::unique_ptr<Llvm> loaded;
+        try {
+          loaded = load();
+        } catch (const std::exception&) {  // told to whoever needs it
+        }
         const std::lock_guard done(mutex_);
         llvm_ = std::move(loaded);
         is_loading_ = false;
         changed_.notify_all();
       }).detach();
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {  // no thread, or no memory for one
       is_loading_ = false;
     }
   }
@@ -204,6 +276,12 @@ class Loader {
   }
 
  private:
+  static std::unique_ptr<Llvm> load() {
+    auto loaded = std::make_unique<Llvm>();
+    std::atexit(&CompileGate::close_for_good);  // runs before what LLVM has registered itself
+    return loaded;
+  }
+
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_loading_ = false;
@@ -213,7 +291,13 @@ class Loader {
 Loader& loader() {
   static auto& instance = *[] {
     // A child that was forked while LLVM is half loaded would wait for ever.
-    at_fork(ForkOrder::kCompiler, [] { loader().wait(); }, [] {});
+    at_fork(
+        ForkOrder::kCompiler,
+        [] {
+          loader().wait();
+          CompileGate::close();
+        },
+        [] { CompileGate::open(); });
     return new Loader;
   }();
   return instance;
@@ -263,6 +347,8 @@ std::vector<std::byte> compile_llvm(std::string_view ir, std::string_view name) 
 std::vector<std::byte> compile_llvm(std::string_view ir, std::string_view name,
                                     const LlvmOptions& options) {
   Llvm& library = loader().get();
+  const CompileGate gate;
+  if (!has_address_room(kRoomToCompile + kRoomPerByte * ir.size())) fail_without_room("to compile");
   const LlvmFunctions& llvm = library.functions();
   const std::string source_name(name);
   Diagnostics diagnostics{llvm, {}};
@@ -273,27 +359,31 @@ std::vector<std::byte> compile_llvm(std::string_view ir, std::string_view name,
 
   auto context = own_handle(llvm.context_create(), llvm.context_dispose);
   llvm.context_set_diagnostic_handler(context.get(), &Diagnostics::handle, &diagnostics);
-  const LlvmBuffer text = llvm.create_buffer(ir.data(), ir.size(), source_name.c_str());
-  LlvmModule parsed = nullptr;
-  char* message = nullptr;
-  if (llvm.parse_ir_in_context(context.get(), text, &parsed, &message) != 0) {
-    fail("cannot parse", take(llvm, message));
-  }
-  auto module = own_handle(parsed, llvm.dispose_module);
-  message = nullptr;
-  const bool is_broken = llvm.verify_module(module.get(), kReturnStatus, &message) != 0;
-  std::string verdict = take(llvm, message);
-  if (is_broken) fail("is not legal", std::move(verdict));
-
+  auto module = own_handle(LlvmModule(nullptr), llvm.dispose_module);
   const auto give_back = [&](LlvmMachine m) { library.give_machine(m, options.level); };
   auto machine = own_handle(library.take_machine(options.level), give_back);
+  std::string reason;
   // What LLVM has given up on cannot be disposed of.
-  const auto give_up = [&](std::string reason) {
+  const auto survive = [&](auto call) {
+    if (is_survived(call, reason)) return;
     [[maybe_unused]] const void* const lost[] = {machine.release(), module.release(),
                                                  context.release()};
-    fail("LLVM gave up (WEFT_DEVICE=CPU:C compiles by a C compiler)", std::move(reason));
+    if (reason == kOutOfMemory) fail_without_room("to compile");
+    fail("LLVM gave up (WEFT_DEVICE=CPU:C compiles by a C compiler)", reason);
   };
-  std::string reason;
+  LlvmModule parsed = nullptr;
+  char* message = nullptr;
+  int status = 0;
+  survive([&] {
+    const LlvmBuffer text = llvm.create_buffer(ir.data(), ir.size(), source_name.c_str());
+    status = llvm.parse_ir_in_context(context.get(), text, &parsed, &message);
+  });
+  if (status != 0) fail("cannot parse", take(llvm, message));
+  module.reset(parsed);
+  message = nullptr;
+  survive([&] { status = llvm.verify_module(module.get(), kReturnStatus, &message); });
+  std::string verdict = take(llvm, message);
+  if (status != 0) fail("is not legal", std::move(verdict));
   llvm.set_target(module.get(), library.triple().c_str());
   const auto layout =
       own_handle(llvm.create_target_data_layout(machine.get()), llvm.dispose_target_data);
@@ -302,10 +392,9 @@ std::vector<std::byte> compile_llvm(std::string_view ir, std::string_view name,
     const auto pass_options =
         own_handle(llvm.create_pass_builder_options(), llvm.dispose_pass_builder_options);
     LlvmError error = nullptr;
-    const auto optimise = [&] {
+    survive([&] {
       error = llvm.run_passes(module.get(), options.passes, machine.get(), pass_options.get());
-    };
-    if (!is_survived(optimise, reason)) give_up(reason);
+    });
     if (error != nullptr) {
       char* what = llvm.get_error_message(error);
       std::string copy(what);
@@ -315,12 +404,10 @@ std::vector<std::byte> compile_llvm(std::string_view ir, std::string_view name,
   }
   LlvmBuffer emitted = nullptr;
   message = nullptr;
-  int status = 0;
-  const auto emit = [&] {
+  survive([&] {
     status = llvm.target_machine_emit_to_memory_buffer(machine.get(), module.get(), kObjectFile,
                                                        &message, &emitted);
-  };
-  if (!is_survived(emit, reason)) give_up(reason);
+  });
   if (status != 0) fail("cannot be compiled", take(llvm, message));
   const auto object = own_handle(emitted, llvm.dispose_memory_buffer);
   if (!diagnostics.errors.empty()) fail("cannot be compiled", {});

@@ -5,6 +5,8 @@
 #include <array>
 #include <csetjmp>
 #include <cstring>
+#include <mutex>
+#include <new>
 #include <string>
 
 #include "runtime/cpu/llvm_functions.h"
@@ -37,13 +39,28 @@ bool runs_through(void (*call)(void*), void* context, Recovery& recovery) {
 
 }  // namespace
 
-void install_llvm_recovery(const LlvmFunctions& llvm) {
-  llvm.install_fatal_error_handler(&leave_llvm);
+void install_llvm_recovery(const DynamicLibrary& library, const LlvmFunctions& llvm) {
+  static std::once_flag once;
+  std::call_once(once, [&] {
+    llvm.install_fatal_error_handler(&leave_llvm);
+    // The C interface has no name for this one.
+    using BadAllocHandler = void (*)(void*, const char*, bool);
+    auto* const install = library.function<void(BadAllocHandler, void*)>(
+        "_ZN4llvm31install_bad_alloc_error_handlerEPFvPvPKcbES0_");
+    if (install == nullptr) return;
+    install([](void*, const char*, bool) { leave_llvm(kOutOfMemory.data()); }, nullptr);
+  });
 }
 
 bool is_survived(void (*call)(void*), void* context, std::string& reason) {
   Recovery recovery{};
-  if (runs_through(call, context, recovery)) return true;
+  try {
+    if (runs_through(call, context, recovery)) return true;
+  } catch (const std::bad_alloc&) {  // of an operator new in LLVM
+    recovery_of_thread = nullptr;
+    reason = kOutOfMemory;
+    return false;
+  }
   reason = recovery.reason.data();
   return false;
 }

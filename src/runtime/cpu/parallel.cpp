@@ -14,6 +14,7 @@
 #include <link.h>
 #include <pthread.h>
 
+#include "base/address_room.h"
 #include "base/config.h"
 #include "base/dynamic_library.h"
 
@@ -95,6 +96,15 @@ const OpenMp& openmp() {
   return found;
 }
 
+// A runtime that cannot start a thread ends the process. Whether this thread can have a team of so
+// many is tried when it is larger than the last one.
+bool can_start(size_t threads) {
+  thread_local size_t last = 1;
+  if (threads > last && !has_room_for_threads(threads - 1)) return false;
+  last = threads;
+  return true;
+}
+
 // The pieces that a thread is to do; others take from it what it has not begun.
 struct alignas(64) Share {
   std::atomic<int64_t> next;
@@ -140,6 +150,10 @@ void parallel_for(int64_t count, LoopBody body, const void* context) {
   if (count <= 0) return;
   const auto threads = int64_t(count == 1 ? 1 : parallel_threads());
   if (threads == 1) {
+    body(context, 0, count);
+    return;
+  }
+  if (!can_start(size_t(std::min(threads, count)))) {
     body(context, 0, count);
     return;
   }

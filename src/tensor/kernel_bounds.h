@@ -1,0 +1,22 @@
+// What a kernel of a user reads and writes, against the memory that it is given.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "ir/dtype.h"
+#include "ir/node.h"
+
+namespace weft {
+
+struct KernelMemory {
+  DType dtype;
+  int64_t count;
+};
+
+// Throws SpecError where DEFINE_GLOBAL i is not of the dtype of memory i, and IndexError where a
+// LOAD or a STORE is known to leave its memory: its index has no value within, or each of its ends
+// is reached. What lies behind a gate, or depends on what memory holds, is not known.
+void check_accesses(UOp kernel, std::span<const KernelMemory> memory);
+
+}  // namespace weft

@@ -1,0 +1,112 @@
+"""Kernels of users that are known to leave their memory are refused where they are called."""
+
+from collections.abc import Callable
+
+import pytest
+
+import weft
+from weft import Tensor, custom_kernel
+from weft.ir import UOp, dtypes
+
+N = 8
+Build = Callable[[UOp, UOp], UOp]
+
+
+def copy_at(to: Callable[[UOp], UOp | int], of: Callable[[UOp], UOp | int], count: int = N) -> Build:
+    def build(out: UOp, x: UOp) -> UOp:
+        i = UOp.range(count, 0)
+        return out.index(to(i)).assign(x.index(of(i)).load()).end(i)
+
+    return build
+
+
+def same(i: UOp) -> UOp:
+    return i
+
+
+def tiled(out: UOp, x: UOp) -> UOp:
+    i, j = UOp.range(4, 0), UOp.range(3, 1)
+    return out.index(i * 2 + j).assign(x.index(i).load()).end(i, j)
+
+
+LEAVING: dict[str, tuple[Build, str]] = {
+    "one past the end": (copy_at(same, lambda i: i * 0, N + 1), "writes memory 0 .* from 0 to 8; memory 0 has 8"),
+    "one before the start": (copy_at(lambda i: i - 1, same), "from -1 to 6"),
+    "a constant": (copy_at(lambda i: i * 0 + 8, same), "from 8 to 8"),
+    "a read": (copy_at(same, lambda i: i + 1), "reads memory 1 .* from 1 to 8"),
+    "a read far away": (copy_at(same, lambda i: i * 1000), "from 0 to 7000"),
+    "a stride": (copy_at(lambda i: i * 2, same, 5), "from 0 to 8"),
+    "backwards": (copy_at(lambda i: 6 - i, same), "from -1 to 6"),
+    "a quotient": (copy_at(lambda i: i // 2 + 5, same), "from 5 to 8"),
+    "a remainder": (copy_at(lambda i: i % 4 + 5, same), "from 5 to 8"),
+    "a loop twice": (copy_at(lambda i: i + i, same, 5), "from 0 to 8"),
+    "a loop that goes away": (copy_at(lambda i: i - i + 9, same), "from 9 to 9"),
+    "tiles": (tiled, "from 0 to 8"),
+    "very far": (copy_at(lambda i: i + 2**40, same), "from 1099511627776"),
+}
+
+
+@pytest.mark.parametrize("device", ["CPU", "REF"])
+@pytest.mark.parametrize("name", LEAVING)
+def test_a_kernel_that_leaves_its_memory(name: str, device: str) -> None:
+    build, text = LEAVING[name]
+    x = Tensor([1.0] * N, device=device)
+    with pytest.raises(weft.IndexError, match=rf"\[custom_kernel\] .*{text}"):
+        custom_kernel(build, [(N, "float32")], [x])
+
+
+STAYING: dict[str, Build] = {
+    "to the last": copy_at(same, same),
+    "backwards": copy_at(lambda i: 7 - i, same),
+    "wrapped": copy_at(same, lambda i: (i + 5) % 8),
+    "of a product": copy_at(same, lambda i: (i * 3) % 8),
+    "its difference": copy_at(same, lambda i: i * 2 - i),
+    "of halves": copy_at(same, lambda i: i // 2 + 4),
+    "both": copy_at(same, lambda i: (i // 4) * 4 + i % 4),
+}
+
+
+@pytest.mark.parametrize("name", STAYING)
+def test_a_kernel_that_stays_within(name: str) -> None:
+    x = Tensor([float(i) for i in range(N)])
+    assert len(custom_kernel(STAYING[name], [(N, "float32")], [x]).tolist()) == N
+
+
+def test_what_is_not_known_is_not_refused() -> None:
+    def gathered(out: UOp, x: UOp, at: UOp) -> UOp:
+        i = UOp.range(N, 0)
+        return out.index(i).assign(x.index(at.index(i).load().cast(dtypes.index)).load()).end(i)
+
+    def gated(out: UOp, x: UOp) -> UOp:
+        i = UOp.range(N, 0)
+        zero = UOp.const(dtypes.float32, 0.0)
+        return out.index(i).assign(x.index(i + 4).load(i < 4, zero)).end(i)
+
+    x = Tensor([float(i) for i in range(N)])
+    at = Tensor([7, 6, 5, 4, 3, 2, 1, 0], dtype="int32")
+    assert custom_kernel(gathered, [(N, "float32")], [x, at]).tolist() == [7, 6, 5, 4, 3, 2, 1, 0]
+    assert custom_kernel(gated, [(N, "float32")], [x]).tolist() == [4, 5, 6, 7, 0, 0, 0, 0]
+
+
+def test_memory_is_what_it_is_given() -> None:
+    x = Tensor([1.0] * N)
+
+    def larger(out: UOp, x: UOp) -> UOp:
+        return copy_at(same, lambda i: i // 2, 2 * N)(UOp.define_global(dtypes.float32, 2 * N, 0), x)
+
+    def wider(out: UOp, x: UOp) -> UOp:
+        i = UOp.range(N, 0)
+        return UOp.define_global(dtypes.float64, N, 0).index(i).assign(x.index(i).load().cast(dtypes.float64)).end(i)
+
+    def variable(out: UOp, x: UOp) -> UOp:
+        i = UOp.range(N, 0)
+        v = UOp.variable("v", 0, 3)
+        return out.index(i).assign(x.index(i).load() * v.cast(dtypes.float32)).end(i)
+
+    with pytest.raises(weft.IndexError, match="memory 0 has 8 elements"):
+        custom_kernel(larger, [(N, "float32")], [x])
+    with pytest.raises(weft.SpecError, match="memory 0 has dtype float32, and is defined as float64"):
+        custom_kernel(wider, [(N, "float32")], [x])
+    with pytest.raises(weft.SpecError, match="variable v has no value"):
+        custom_kernel(variable, [(N, "float32")], [x])
+    assert (x + 1).tolist() == [2] * N
