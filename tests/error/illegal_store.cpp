@@ -70,6 +70,10 @@ constexpr Illegal kIllegalStores[] = {
     // through a pointer
     {"store_to_a_whole_buffer", kKernel, "%a = STORE void (%out, %f)",
      "STORE: the target is data0, a whole buffer; INDEX it to say which element"},
+    {"store_to_a_whole_buffer_of_one", kKernel,
+     "%a = DEFINE_GLOBAL ptr<float32, global> (%one) 5\n%b = STORE void (%a, %f)",
+     "STORE: the target is data5, a whole buffer; INDEX it to say which element, or define it without a "
+     "size: that is one element, which is written like a register"},
     {"store_to_whole_local_memory", kKernel,
      "%l = DEFINE_LOCAL ptr<float32, local> (%four) 0\n%a = STORE void (%l, %f)",
      "STORE: the target is local0, a whole buffer; INDEX it to say which element"},

@@ -113,8 +113,8 @@ std::string why_not_stage(UOp sink, const Opt& opt) {
                : "";
   }
   return loads_to_stage(sink, opt.axis, range).empty()
-             ? "no read of it is in loops of constant size inside of this one alone: not in lanes "
-               "or copies outside of it, which would share the memory"
+             ? "no read of it is in loops of constant size inside of this one alone: not in lanes, "
+               "copies or threads outside of it, which would share the memory"
              : "";
 }
 
