@@ -44,7 +44,8 @@ constexpr Illegal kIllegalStores[] = {
     {"store_to_a_store", kTensor, "%w = STORE void (%buf, %f)\n%a = STORE void (%w, %f)",
      "STORE: the target is a STORE; allowed are a view of a value, an INDEX and a register"},
     {"store_to_a_view_of_a_variable", kTensor,
-     "%v = RESHAPE index (%n)\n%a = STORE void (%v, %two)",
+     "%m = CONST int32 0\n%v = VARIABLE int32 (%m, %i) \"m\"\n%w = RESHAPE int32 (%v)\n"
+     "%a = STORE void (%w, %i)",
      "STORE: the target is a view of a VARIABLE; allowed are a view of a value, an INDEX and a register"},
     {"store_to_a_range", kKernel, "%a = STORE void (%r, %two)",
      "STORE: the target is a RANGE; allowed are a view of a value, an INDEX and a register"},

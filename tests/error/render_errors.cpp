@@ -20,7 +20,7 @@ using test::ProgramBuilder;
 std::string refusal(UOp linear, bool is_c) {
   try {
     is_c ? render_c(linear, "kernel") : render_llvm(linear, "kernel");
-  } catch (const InternalError& e) {
+  } catch (const CompileError& e) {
     return e.what();
   }
   return "";

@@ -44,15 +44,19 @@ TileCopies copies_of(OptKind kind) {
   return kind == OptKind::kBulk ? TileCopies::kBoxes : TileCopies::kVectors;
 }
 
-// A node that would stand in two lane ranges, or a reduction over both: its register does.
+// A node that would stand in two lane ranges, or a reduction over both: its register does. So would
+// one that has lanes of its own.
 bool meets_lanes(UOp sink, UOp range) {
   const auto has_lanes = [](std::span<const UOp> ranges) {
     return std::ranges::any_of(
         ranges, [](UOp r) { return r.is(Op::RANGE) && r.axis() == AxisType::kLane; });
   };
+  constexpr OpSet k_of_threads = {Op::BARRIER, Op::FETCH, Op::FETCH_BOX, Op::COMMIT, Op::WAIT};
   const std::vector<UOp> order = toposort(sink), closers = closers_of(sink, range);
   return std::ranges::any_of(
-             order, [&](UOp n) { return is_in_scope(range, n) && has_lanes(ranges_of(n)); }) ||
+             order, [&](UOp n) {
+               return is_in_scope(range, n) && (n.dtype().lanes > 1 || k_of_threads.has(n.op()) || has_lanes(ranges_of(n)));
+             }) ||
          std::ranges::any_of(closers, [&](UOp n) { return has_lanes(n.srcs().subspan(1)); });
 }
 

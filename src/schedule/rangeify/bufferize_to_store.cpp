@@ -9,6 +9,7 @@
 #include "ir/dim.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/place.h"
 #include "ir/scope.h"
 #include "ir/shape.h"
 #include "ir/walk.h"
@@ -28,8 +29,9 @@ class Storer {
  private:
   UOp rebuilt(UOp n, std::vector<UOp>& srcs) {
     if (n.is(Op::BUFFERIZE)) return stored(n, srcs);
-    if ((n.is(Op::COPY) || n.is(Op::CONTIGUOUS)) && !shape_of(n).empty()) return copied(n, srcs[0]);
+    if ((n.is(Op::COPY) || n.is(Op::CONTIGUOUS)) && is_memory(srcs[0])) return copied(n, srcs[0]);
     if (n.is(Op::INDEX)) return element(n, srcs);
+    if (n.is(Op::STORE) && !shape_of(n.src(0)).empty()) return stored_whole(n, srcs);
     if (n.is(Op::STORE) && n.src(0).is(Op::INDEX) && srcs[0].is(Op::LOAD)) {
       srcs[0] = srcs[0].src(0);  // a target is the place, not what it holds
     }
@@ -59,6 +61,11 @@ class Storer {
     return after(memory, effect);
   }
 
+  static bool is_memory(UOp n) {
+    const Place place = place_of(n);
+    return !place.is_indexed && (place.base.is(Op::BUFFER) || n.dtype().is_pointer());
+  }
+
   // Memory of its own, on the device that a COPY names, filled from other memory as it lies.
   UOp copied(UOp n, UOp from) {
     UOp size = index_const(arena_, 1);
@@ -73,6 +80,17 @@ class Storer {
     if (n.is(Op::COPY)) value = arena_.make(Op::COPY, n.dtype(), {value, n.src(1)});
     const UOp store = arena_.make(Op::STORE, dtypes::void_, {index(memory, r), value});
     return after(memory, end(store, r));
+  }
+
+  // A write of all of a BUFFER, element by element.
+  UOp stored_whole(UOp n, std::vector<UOp>& srcs) {
+    const UOp r = range(arena_, Dim(shape_of(n.src(0))[0]), arena_.fresh_id());
+    srcs[0] = index(srcs[0], r);
+    if (!shape_of(n.src(1)).empty()) {
+      srcs[1] = index(srcs[1], r);
+      if (srcs[1].dtype().is_pointer()) srcs[1] = load(srcs[1]);
+    }
+    return end(arena_.with_srcs(n, srcs), r);
   }
 
   // Memory that has more than one axis so far has one now.

@@ -6,10 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "ir/arena.h"
 #include "ir/build.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/print.h"
 #include "ir/shape.h"
 #include "rewrite/graph_rewrite.h"
 #include "rewrite/rule_set.h"
@@ -85,6 +87,10 @@ UOp run_rangeify_pipeline(std::vector<UOp> order, const KernelLimits& limits,
 
 KernelGraph run_kernel_split_pipeline(UOp sink, const KernelLimits& limits,
                                       const std::string& device, Trace* trace) {
+  if (!sink.is(Op::SINK)) {
+    throw SpecError("[split_kernels] the graph is " + short_form(sink, 60) +
+                    "; it must be a SINK of memory");
+  }
   sink = graph_rewrite(sink, before_split_rules(), {.trace = trace, .pass = "before split"});
   sink = bufferize_to_store(sink);
   const std::vector<KernelUnit> kernels = form_kernels(sink, limits);

@@ -312,21 +312,21 @@ UOp renumber_kernel(UOp ast, std::vector<UOp>& order) {
   for (UOp n : nodes) {
     if (n.is(Op::STORE)) add(memory_of(n.src(0)));
   }
-  std::vector<std::pair<UOp, UOp>> pairs;
+  NodeMap numbers(arena);  // 1 + the new one
   int64_t loops = 0, registers = 0, locals = 0;
   for (UOp n : nodes) {
     add(n);
-    if (n.is(Op::RANGE)) pairs.emplace_back(n, range(arena, n.src(0), loops++, n.axis()));
-    if (n.is(Op::DEFINE_REG)) pairs.emplace_back(n, define_reg(arena, n.dtype(), registers++));
-    if (n.is(Op::DEFINE_LOCAL)) {
-      pairs.emplace_back(n, define_local(arena, n.dtype().pointee(), n.src(0), locals++));
-    }
+    if (n.is(Op::RANGE)) numbers.put_number(n, uint64_t(++loops));
+    if (n.is(Op::DEFINE_REG)) numbers.put_number(n, uint64_t(++registers));
+    if (n.is(Op::DEFINE_LOCAL)) numbers.put_number(n, uint64_t(++locals));
   }
-  for (size_t i = 0; i < order.size(); i++) {
-    pairs.emplace_back(
-        order[i], define_global(arena, order[i].dtype().pointee(), order[i].src(0), int64_t(i)));
-  }
-  return substitute(ast, pairs);
+  for (size_t i = 0; i < order.size(); i++) numbers.put_number(order[i], i + 1);
+  return rebuild(ast, [&](UOp n, std::span<const UOp> srcs) {
+    if (!numbers.has(n)) return arena.with_srcs(n, srcs);
+    const auto number = int64_t(numbers.number(n) - 1);
+    const Arg arg = n.is(Op::RANGE) ? Arg::range(number, n.axis()) : Arg::integer(number);
+    return arena.make(n.op(), n.dtype(), srcs, arg);
+  });
 }
 
 }  // namespace weft
