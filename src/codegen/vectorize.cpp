@@ -154,9 +154,6 @@ class Vectorizer {
   // ---- memory
 
   Address address_of(UOp access, UOp pointer) const {
-    while (pointer.is(Op::CAST) && pointer.dtype() == pointer.src(0).dtype()) {
-      pointer = pointer.src(0), access = access.src(0);
-    }
     if (!pointer.is(Op::INDEX)) throw InternalError("[vectorize] an address is no INDEX");
     Address out{pointer.src(0), access.src(0).src(1), pointer.src(1)};
     if (!is_in_scope(range_, out.index)) {

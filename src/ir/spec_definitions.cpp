@@ -70,6 +70,10 @@ Found check_bind(UOp n) {
                      variable.dtype().name(), value.dtype().name(), n.dtype().name());
   }
   if (Found f = check_operand(n, 1)) return f;
+  if (!ranges_of(value).empty()) {
+    return bad_structure("{} is {}, which changes with {}; it has one value in a call",
+                         variable.name(), brief(value), brief(ranges_of(value).front()));
+  }
   const Interval allowed = bounds(variable), given = bounds(value);
   if (given.lo <= allowed.hi && allowed.lo <= given.hi) return {};
   return bad_structure("{} is {}, outside of its bounds {} to {}", variable.name(), brief(value),
@@ -93,9 +97,11 @@ Found check_loop_index(UOp n) {
                          brief(ranges_of(size).front()));
   }
   for (UOp r : ranges_of(size)) {
-    if (!r.is(Op::RANGE) || r.axis() != AxisType::kLane) continue;
-    return bad_structure("the size {} changes with {}, whose places are lanes", brief(size),
-                         brief(r));
+    constexpr std::array k_copied = {AxisType::kUpcast, AxisType::kUnroll, AxisType::kLane,
+                                     AxisType::kGroupReduce};
+    if (r == n || std::ranges::find(k_copied, r.axis()) == k_copied.end()) continue;
+    return bad_structure("the size {} changes with {}, which is of axis type {}", brief(size),
+                         brief(r), name_of(r.axis()));
   }
   if (std::ranges::find(k_side_by_side, n.axis()) == k_side_by_side.end()) return {};
   if (size.is_const() && size.const_int() >= 1 && size.const_int() <= k_most) return {};

@@ -1,4 +1,5 @@
 // What each stage asks beyond the rules of the ops: first of its nodes, then of the whole graph.
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -33,6 +34,17 @@ Found check_index_is_scalar(UOp n) {
   if (!n.dtype().is_index() || shape_of(n).empty()) return {};
   return bad_shape("a value of dtype index has shape {}; only scalars have this dtype",
                    text_of(shape_of(n)));
+}
+
+Found check_index_has_width(UOp n) {
+  if (n.src(0).is(Op::BUFFER)) return {};
+  for (UOp i : n.srcs().subspan(1)) {
+    if (!i.dtype().is_index()) continue;
+    return bad_dtype(
+        "the index {} has dtype index; of a tensor that is computed it is int32 or int64",
+        brief(i));
+  }
+  return {};
 }
 
 // AFTER(old, STORE(view of old, value)...) is the next version of a storage.
@@ -139,13 +151,32 @@ Found check_writes_to_memory(UOp n) {
     if (effect.is(Op::KERNEL)) continue;
     const UOp store = effect.is(Op::END) ? effect.src(0) : effect;
     if (!store.is(Op::STORE) || !store.dtype().is_void()) {
-      return bad_structure("{} is no write to memory; allowed are a STORE, an END of one and a KERNEL",
-                           brief(effect));
+      return bad_structure(
+          "{} is no write to memory; allowed are a STORE, an END of one and a KERNEL",
+          brief(effect));
     }
     const UOp target = store.src(0), memory = target.is(Op::INDEX) ? target.src(0) : target;
     if (memory == n.src(0)) continue;
     return bad_structure("{} writes to {}, not to source 0, {}", brief(effect), brief(memory),
                          brief(n.src(0)));
+  }
+  return {};
+}
+
+// A register AFTER loops alone.
+bool is_unwritten(UOp n) {
+  while (n.is(Op::AFTER)) {
+    const auto effects = n.srcs().subspan(1);
+    if (std::ranges::any_of(effects, [](UOp s) { return !s.is(Op::RANGE); })) return false;
+    n = n.src(0);
+  }
+  return n.is(Op::DEFINE_REG);
+}
+
+Found check_reads_written(UOp n) {
+  for (size_t i = n.is(Op::STORE) ? 1 : 0; i < n.src_count(); i++) {
+    if (!is_unwritten(n.src(i))) continue;
+    return bad_structure("source {} reads {} before any STORE", i, brief(n.src(i)));
   }
   return {};
 }
@@ -157,7 +188,8 @@ Found check_reduces_values(UOp n) {
 
 Found check_is_pointer(UOp n) {
   if (n.dtype().is_pointer()) return {};
-  return bad_dtype("the dtype is {}, one element; such arguments are for kernels", n.dtype().name());
+  return bad_dtype("the dtype is {}, one element; such arguments are for kernels",
+                   n.dtype().name());
 }
 
 // What a graph makes is memory that stays.
@@ -220,9 +252,16 @@ constexpr OpSet reads_elements() {
   return set;
 }
 
+constexpr OpSet reads_registers() {
+  OpSet set = kElementwise;
+  for (const Op op : {Op::REDUCE, Op::VECTORIZE, Op::GEP, Op::STORE}) set.add(op);
+  return set;
+}
+
 constexpr StageRule kStageRules[] = {
     {kTensor | kRangeified, OpSet::all(), check_has_no_lanes},
     {kTensor, OpSet::all(), check_index_is_scalar},
+    {kTensor, {Op::INDEX}, check_index_has_width},
     {kTensor, {Op::AFTER}, check_next_version},
     {kTensor, {Op::STORE}, check_scatter},
     {kRangeified, {Op::RANGE}, check_range_is_index},
@@ -233,6 +272,7 @@ constexpr StageRule kStageRules[] = {
     {kRangeified, {Op::AFTER}, check_writes_to_memory},
     {kRangeified, {Op::DEFINE_GLOBAL}, check_is_pointer},
     {kRangeified | kKernel, {Op::REDUCE}, check_reduces_values},
+    {kRangeified | kKernel, reads_registers(), check_reads_written},
     {kRangeified, {Op::SINK}, check_sink_of_memory},
     {kKernel | kProgram, {Op::INDEX}, check_indexes_pointer},
     {kKernel | kProgram, {Op::STORE}, check_stores_by_pointer},

@@ -22,6 +22,8 @@ std::string refusal(UOp linear, bool is_c) {
     is_c ? render_c(linear, "kernel") : render_llvm(linear, "kernel");
   } catch (const CompileError& e) {
     return e.what();
+  } catch (const InternalError& e) {
+    return e.what();
   }
   return "";
 }

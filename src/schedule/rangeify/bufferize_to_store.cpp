@@ -28,6 +28,10 @@ class Storer {
 
  private:
   UOp rebuilt(UOp n, std::vector<UOp>& srcs) {
+    const bool has_size = info(n.op()).group == OpGroup::Define && !srcs.empty();
+    if (has_size && srcs[0].dtype().is_index()) {
+      srcs[0] = simplify_index(srcs[0]);  // as it will be in simplified indices
+    }
     if (n.is(Op::BUFFERIZE)) return stored(n, srcs);
     if ((n.is(Op::COPY) || n.is(Op::CONTIGUOUS)) && is_memory(srcs[0])) return copied(n, srcs[0]);
     if (n.is(Op::INDEX)) return element(n, srcs);
