@@ -109,7 +109,13 @@ weft.errors.DTypeError: [const] 300 is not a value of int8
       .def_static(
           "define_global", global_of, nb::arg("dtype"), nb::arg("size").none(), nb::arg("id"),
           nb::sig("def define_global(dtype: DType, size: int | UOp | None, id: int) -> UOp"),
-          "A kernel argument: a pointer to so many elements, or, with None, one element.")
+          R"(A kernel argument: a pointer to so many elements, or, with None, one element.
+
+>>> UOp.define_global(dtypes.float32, 1, 0).index(0).assign(2.0).dtype
+dtypes.void
+>>> UOp.define_global(dtypes.float32, None, 0).assign(2.0).dtype
+dtypes.float32
+)")
       .def_static("define_local", local_of, nb::arg("dtype"), nb::arg("size"), nb::arg("id"),
                   nb::sig("def define_local(dtype: DType, size: int | UOp, id: int) -> UOp"),
                   "Memory that a workgroup shares.")

@@ -18,7 +18,7 @@ nb::object loop_error_of(const nb::module_& errors, const RewriteLoopError& e) {
   nb::object steps = errors.attr("LoopStep");
   nb::list list;
   for (const LoopStep& s : e.steps()) {
-    list.append(steps(text(s.node), text(s.rule), text(s.file), s.line));
+    list.append(steps(text(s.node), text(s.rule), text(s.file), s.line, text(s.change)));
   }
   const bool is_cycle = e.kind() == LoopKind::kCycle;
   return errors.attr("RewriteLoopError")(text(e.what()), is_cycle ? "cycle" : "growth",

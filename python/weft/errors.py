@@ -76,19 +76,21 @@ class InternalError(Error, RuntimeError):
 
 
 class LoopStep(NamedTuple):
-    """A step of a loop of rules: a node, and the rule that replaced it."""
+    """A step of a loop of rules: a node, the rule that replaced it, and where it changed ("3 becomes 4")."""
 
     node: str
     rule: str
     file: str
     line: int
+    change: str = ""
 
 
 class RewriteLoopError(Error, RuntimeError):
     """Rules that never come to rest.
 
-    kind is "cycle" when a node comes back, "growth" when every step makes a larger graph. The last of
-    the steps led to `ends_in`; of a cycle that is where it began.
+    kind is "cycle" when a node comes back, "growth" when every step makes a new node. `steps` are the
+    first ones, and `ends_in` is the node after the last step that was taken; of a cycle that is where
+    it began.
     """
 
     def __init__(self, message: str, kind: str, pass_name: str, steps: list[LoopStep], ends_in: str) -> None:

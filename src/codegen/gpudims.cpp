@@ -344,10 +344,16 @@ UOp in_groups(UOp effect, UOp made, const Groups::Body& body) {
   return effect.arena().make(Op::END, dtypes::void_, srcs);
 }
 
+// A kernel that names the indices of the hardware itself: its loops are loops of each thread.
+bool names_threads(UOp sink) {
+  const std::vector<UOp> order = toposort(sink);
+  return std::ranges::any_of(order, [](UOp n) { return n.is(Op::SPECIAL); });
+}
+
 }  // namespace
 
 UOp gpudims(UOp sink, const Target& target) {
-  if (target.groups.threads == 0 || waits_for_others(sink)) return sink;
+  if (target.groups.threads == 0 || waits_for_others(sink) || names_threads(sink)) return sink;
   const ThreadDimensions threads(sink, target.groups);
   sink = with_gates(sink, [&](UOp store) { return threads.gate(ranges_of(store)); });
   Groups groups(sink, target.groups);

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "codegen/canonical.h"
 #include "codegen/decompose.h"
 #include "codegen/devectorize.h"
 #include "codegen/expand.h"
@@ -54,11 +55,13 @@ class Passes {
 }  // namespace
 
 UOp lower(UOp ast, const Target& target, Trace* trace) {
+  ast = canonical(ast);
   return lower(ast, target, choose_opts(gate_loads(ast), target), trace);
 }
 
 UOp lower(UOp ast, const Target& target, std::span<const Opt> opts, Trace* trace) {
   Passes passes(ast, trace);
+  passes.run("canonical", canonical);
   passes.run("gate loads", gate_loads);
   passes.run("optimise", [&](UOp n) { return apply_opts(n, opts); });
   passes.run("expand", expand);

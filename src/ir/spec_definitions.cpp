@@ -1,5 +1,7 @@
 // The rules of constants, variables, ranges, devices and memory; and the checks that all tables
 // share.
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -14,7 +16,9 @@
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/print.h"
+#include "ir/reads.h"
 #include "ir/scalar.h"
+#include "ir/scope.h"
 #include "ir/spec_rules.h"
 
 namespace weft::spec {
@@ -66,6 +70,10 @@ Found check_bind(UOp n) {
                      variable.dtype().name(), value.dtype().name(), n.dtype().name());
   }
   if (Found f = check_operand(n, 1)) return f;
+  if (!ranges_of(value).empty()) {
+    return bad_structure("{} is {}, which changes with {}; it has one value in a call",
+                         variable.name(), brief(value), brief(ranges_of(value).front()));
+  }
   const Interval allowed = bounds(variable), given = bounds(value);
   if (given.lo <= allowed.hi && allowed.lo <= given.hi) return {};
   return bad_structure("{} is {}, outside of its bounds {} to {}", variable.name(), brief(value),
@@ -78,7 +86,27 @@ Found check_loop_index(UOp n) {
   if (n.dtype() != dtypes::index && n.dtype() != dtypes::int32 && n.dtype() != dtypes::int64) {
     return bad_dtype("the dtype is {}; allowed are index, int32 and int64", n.dtype().name());
   }
-  return check_size(n, 0, n.dtype());
+  constexpr std::array k_side_by_side = {AxisType::kUpcast, AxisType::kUnroll, AxisType::kLane,
+                                         AxisType::kGroupReduce, AxisType::kLocal};
+  constexpr int64_t k_most = 1024;  // copies, lanes or threads
+  if (Found f = check_size(n, 0, n.dtype())) return f;
+  const UOp size = n.src(0);
+  if (n.is(Op::SPECIAL)) {
+    if (ranges_of(size).empty()) return {};
+    return bad_structure("the size {} changes with {}, a loop", brief(size),
+                         brief(ranges_of(size).front()));
+  }
+  for (UOp r : ranges_of(size)) {
+    constexpr std::array k_copied = {AxisType::kUpcast, AxisType::kUnroll, AxisType::kLane,
+                                     AxisType::kGroupReduce};
+    if (r == n || std::ranges::find(k_copied, r.axis()) == k_copied.end()) continue;
+    return bad_structure("the size {} changes with {}, which is of axis type {}", brief(size),
+                         brief(r), name_of(r.axis()));
+  }
+  if (std::ranges::find(k_side_by_side, n.axis()) == k_side_by_side.end()) return {};
+  if (size.is_const() && size.const_int() >= 1 && size.const_int() <= k_most) return {};
+  return bad_structure("the size is {}; of axis type {} it is a constant from 1 to {}", brief(size),
+                       name_of(n.axis()), k_most);
 }
 
 // -------------------------------------------------------------------------------------------
@@ -87,6 +115,18 @@ Found check_loop_index(UOp n) {
 Found check_stored_dtype(DType element) {
   if (!element.is_void() && !element.is_index()) return {};
   return bad_dtype("memory does not hold elements of {}", element.name());
+}
+
+// Memory is there before a kernel runs: no loop, and nothing that is read, changes its size.
+Found check_memory_size(UOp n, DType type) {
+  if (Found f = check_size(n, 0, type)) return f;
+  const UOp size = n.src(0);
+  if (!ranges_of(size).empty()) {
+    return bad_structure("the size {} changes with {}, a loop; memory is made before loops",
+                         brief(size), brief(ranges_of(size).front()));
+  }
+  if (!reads_memory(size)) return {};
+  return bad_structure("the size {} is read from memory; it must be known before", brief(size));
 }
 
 Found check_iota(UOp n) {
@@ -101,7 +141,7 @@ Found check_buffer(UOp n) {
     return bad_dtype("the dtype is {}; a BUFFER has the dtype of its elements", n.dtype().name());
   }
   if (Found f = check_stored_dtype(n.dtype())) return f;
-  if (Found f = check_size(n, 0, dtypes::index)) return f;
+  if (Found f = check_memory_size(n, dtypes::index)) return f;
   if (n.src(1).is(Op::DEVICE)) return {};
   return bad_structure("source 1 is {}; it must be a DEVICE", with_article(n.src(1).op()));
 }
@@ -113,7 +153,8 @@ Found check_pointer_definition(UOp n, AddrSpace space) {
   }
   if (Found f = check_stored_dtype(n.dtype().pointee())) return f;
   const DType size = n.src(0).dtype();
-  return check_size(n, 0, size == dtypes::int32 || size == dtypes::int64 ? size : dtypes::index);
+  const bool has_width = size == dtypes::int32 || size == dtypes::int64;
+  return check_memory_size(n, has_width ? size : dtypes::index);
 }
 
 Found check_define_global(UOp n) {
@@ -217,6 +258,10 @@ Found check_ranges(UOp n, size_t first) {
     }
     for (size_t j = first; j < i; j++) {
       if (n.src(j) == r) return bad_structure("{} occurs twice", brief(r));
+      if (is_in_scope(r, n.src(j))) {
+        return bad_structure("the size of {} changes with {}, which comes after it: inside of it",
+                             brief(n.src(j)), brief(r));
+      }
     }
   }
   return {};

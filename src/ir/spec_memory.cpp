@@ -23,6 +23,7 @@ namespace {
 Found check_reduce(UOp n) {
   if (Found f = check_keeps_dtype(n)) return f;
   if (Found f = check_reduction(n)) return f;
+  if (n.src_count() == 1) return bad_structure("it names no RANGE to reduce over");
   return check_ranges(n, 1);
 }
 
@@ -36,6 +37,10 @@ Found check_bufferize(UOp n) {
     if (!r.is(Op::RANGE)) {
       return bad_structure("source {} is {}; it must be a RANGE, or 0 for an axis of size 1", i,
                            with_article(r.op()));
+    }
+    if (!ranges_of(r.src(0)).empty()) {
+      return bad_structure("the size of {} changes with {}; memory is made before loops", brief(r),
+                           brief(ranges_of(r.src(0)).front()));
     }
     for (size_t j = 1; j < i; j++) {
       if (n.src(j) == r) return bad_structure("{} occurs twice", brief(r));
@@ -68,6 +73,10 @@ Found check_kernel(UOp n) {
 Found check_index_of_pointer(UOp n) {
   if (n.src_count() != 2) {
     return bad_structure("a pointer takes 1 index; given are {}", n.src_count() - 1);
+  }
+  if (place_of(n.src(0)).is_indexed) {
+    return bad_structure("source 0 is {}, an element; an INDEX is of the whole memory",
+                         brief(n.src(0)));
   }
   if (n.dtype() == n.src(0).dtype()) return {};
   return bad_dtype("the dtype is {}; an INDEX of {} has the same", n.dtype().name(),

@@ -264,8 +264,15 @@ Found check_reduce_axis(UOp n) {
   return {};
 }
 
+// A size or an index is arithmetic, not a tensor.
+Found check_is_no_index(UOp n) {
+  if (!n.dtype().is_index()) return {};
+  return bad_dtype("source 0 is {} of dtype index, which no tensor has", brief(n.src(0)));
+}
+
 constexpr NodeRule kMovementRules[] = {
     {ops_in({OpGroup::Movement, OpGroup::Tensor}), check_keeps_dtype},
+    {ops_in({OpGroup::Movement, OpGroup::Tensor}), check_is_no_index},
     {{Op::RESHAPE}, check_reshape},
     {{Op::PERMUTE}, check_permute},
     {{Op::EXPAND}, check_expand},

@@ -4,6 +4,7 @@
 //   STORE(INDEX(value, indices...), value, gate?)  void                           rangeified
 //   STORE(INDEX(pointer, offset), value, gate?)    void                           kernels, programs
 //   STORE(register, value, gate?)                  the dtype of the register      kernels, programs
+// A register is a DEFINE_REG, or a DEFINE_GLOBAL without a size, which is one element.
 // In tensor graphs and rangeified ones it may combine what is there with the value, by an op.
 #include <algorithm>
 #include <span>
@@ -49,8 +50,14 @@ Found check_register_store(UOp n) {
 Found check_pointer_store(UOp n) {
   const UOp target = n.src(0);
   if (!place_of(target).is_indexed) {
-    return bad_structure("the target is {}, a whole buffer; INDEX it to say which element",
-                         brief(target));
+    const UOp base = place_of(target).base;
+    const bool is_of_one =
+        base.is(Op::DEFINE_GLOBAL) && base.src(0).is_const() && base.src(0).const_int() == 1;
+    return bad_structure("the target is {}, a whole buffer; INDEX it to say which element{}",
+                         brief(target),
+                         is_of_one ? ", or define it without a size: that is one element, which is "
+                                     "written like a register"
+                                   : "");
   }
   if (Found f = check_void(n)) return f;
   if (Found f = check_value_dtype(n, target.dtype().pointee())) return f;

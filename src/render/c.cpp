@@ -34,7 +34,7 @@ const CType& type_row(DType t) {
   for (const CType& row : kTypes) {
     if (row.scalar == held_as(t).scalar) return row;
   }
-  throw InternalError(fmt::format("render: C has no type for {}", t.name()));
+  throw CompileError(fmt::format("render: C has no type for {}", t.name()));
 }
 
 class CRenderer : public CStyleRenderer {
@@ -66,7 +66,7 @@ class CRenderer : public CStyleRenderer {
     scalars_.insert(row.scalar);
     if (!t.is_vector()) return std::string(row.name);
     if (!std::has_single_bit(unsigned(t.lanes))) {
-      throw InternalError(fmt::format("render: C has no vectors of {} lanes", t.lanes));
+      throw CompileError(fmt::format("render: C has no vectors of {} lanes", t.lanes));
     }
     if (t.is_bool()) scalars_.insert(Scalar::kInt8);
     vectors_.insert({row.scalar, t.lanes});

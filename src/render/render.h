@@ -20,7 +20,7 @@
 
 namespace weft {
 
-// `linear` is a LINEAR, legal as a program. Equal programs give equal text. Throws InternalError on
+// `linear` is a LINEAR, legal as a program. Equal programs give equal text. Throws CompileError on
 // a node that the target has no text for, naming its op and dtype.
 std::string render_c(UOp linear, std::string_view name);     // C11 with vector extensions
 std::string render_llvm(UOp linear, std::string_view name);  // LLVM IR, of LLVM 16 or newer

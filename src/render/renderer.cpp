@@ -250,8 +250,8 @@ size_t Renderer::uses(UOp n) const {
 
 void Renderer::no_text(UOp n) const {
   const DType type = n.src_count() > 0 ? n.srcs().back().dtype() : n.dtype();
-  throw InternalError(fmt::format("render: no text for {} on {}, giving {}\n{}", name_of(n.op()),
-                                  type.name(), n.dtype().name(), neighbourhood(n)));
+  throw CompileError(fmt::format("render: no text for {} on {}, giving {}\n{}", name_of(n.op()),
+                                 type.name(), n.dtype().name(), neighbourhood(n)));
 }
 
 }  // namespace weft

@@ -43,6 +43,7 @@ using Counting = RuleSet::Counting;
 // Waiting frames, and bytes of nodes, that are allowed beyond what the size of the graph explains.
 constexpr size_t kShortChain = 1'000;  // shorter chains are not looked at
 constexpr size_t kFreeDepth = 10'000, kDepthPerNode = 2;
+constexpr size_t kMostSteps = 100'000;  // of a chain whose terms do not grow: they may come back
 constexpr size_t kFreeBytes = size_t(64) << 20, kBytesPerNode = 4096;
 
 constexpr size_t kStepsPerCheck = 1024;  // whether the call is to end
@@ -55,7 +56,6 @@ struct Frame {
   const Rule* rule = nullptr;  // that made `next`
   UOp next;                    // what is waited for
   uint32_t source = 0;         // the first source not looked at
-  uint32_t seen = 0;           // how much of the graph was seen when it began to wait
   State state = State::kStart;
   bool changed = false;  // a source has another result than itself
 };
@@ -246,15 +246,13 @@ class Engine {
   void wait_for(Frame& f, UOp next) {
     f.state = State::kWaiting;
     f.next = next;
-    f.seen = uint32_t(seen_);
     waiting_++;
     if (const UOp known = settled(next)) return finish(f, known);
     if (memo_.number(next) == kOnItsWay) report_loop(next);
     note_progress(f.now);
-    if (waiting_ > kFreeDepth + kDepthPerNode * progress_ ||
-        arena_.node_bytes() - bytes_before_ > kFreeBytes + kBytesPerNode * seen_) {
-      report_growth();
-    }
+    const bool is_large = arena_.node_bytes() - bytes_before_ > kFreeBytes + kBytesPerNode * seen_;
+    const bool is_deep = waiting_ > kFreeDepth + kDepthPerNode * progress_ + patience_;
+    if (is_large || (is_deep && !may_come_back())) report_growth();
     push(next);
   }
 
@@ -280,6 +278,7 @@ class Engine {
       chain_++;
       chain_start_ = uint32_t(arena_.size());
       progress_ = 0;
+      patience_ = 0;
     }
     if (waiting_ <= kShortChain) return;
     for (UOp s : n.srcs()) {
@@ -315,8 +314,69 @@ class Engine {
     return std::string(options_.pass.empty() ? rules_.name() : options_.pass);
   }
 
-  static LoopStep step_of(const Frame& f) {
-    return {short_form(f.now, 160), std::string(f.rule->name), f.rule->file, f.rule->line};
+  // A chain longer than one should be whose terms stay as small as they are goes on for a while:
+  // its first term may be on its way.
+  bool may_come_back() {
+    constexpr size_t apart = 31;
+    if (waiting_ >= kMostSteps) return false;
+    const std::span<const Frame> last = std::span(stack_).last(kShortChain);
+    size_t earlier = 0, later = 0;  // the largest terms
+    for (size_t i = 0; i < last.size(); i++) {
+      if (last[i].state == State::kSources) return false;  // each term encloses the next
+      if (i % apart != 0) continue;
+      size_t& largest = i < last.size() / 2 ? earlier : later;
+      largest = std::max(largest, new_nodes(last[i].now));
+    }
+    patience_ += std::min(waiting_, kMostSteps - waiting_);
+    return later <= earlier;
+  }
+
+  // How many nodes of a term were made since the chain began.
+  size_t new_nodes(UOp root) const {
+    size_t count = 0;
+    NodeMap seen(arena_);
+    visit_missing(
+        root, [&](UOp n) { return n.id() < chain_start_ || seen.has(n); },
+        [&](UOp n) {
+          seen.put_number(n, 1);
+          count++;
+        });
+    return count;
+  }
+
+  // The steps that wait, and which of them is the first on the stack from `frame` on.
+  struct Chain {
+    std::vector<LoopLink> links;
+    size_t from = 0;
+  };
+  Chain chain(size_t frame) const {
+    Chain c;
+    for (size_t i = 0; i < stack_.size(); i++) {
+      const Frame& f = stack_[i];
+      if (f.state != State::kWaiting || f.rule == nullptr) continue;
+      const Frame* above = i == 0 ? nullptr : &stack_[i - 1];
+      const bool is_next = above != nullptr && above->state == State::kWaiting &&
+                           above->rule != nullptr && above->next == f.node;
+      if (i < frame) c.from++;
+      c.links.push_back({f.now, f.next, f.rule, !is_next});
+    }
+    return c;
+  }
+
+  // Leaves out the steps before the loop, but for those that led to it directly or by its rules:
+  // it begins at a node of the graph.
+  static void cut_front(Chain& c) {
+    const std::span<const LoopLink> loop = std::span(c.links).subspan(c.from);
+    const auto is_of_loop = [&](const Rule* rule) {
+      return std::ranges::find(loop, rule, &LoopLink::rule) != loop.end();
+    };
+    size_t start = c.from;
+    while (start > 0 && ((start < c.links.size() && !c.links[start].is_within) ||
+                         is_of_loop(c.links[start - 1].rule))) {
+      start--;
+    }
+    c.links.erase(c.links.begin(), c.links.begin() + ptrdiff_t(start));
+    c.from -= start;
   }
 
   // `back` is needed for its own result: the frames from it to the top are the loop.
@@ -324,49 +384,31 @@ class Engine {
     size_t from = stack_.size();
     while (from > 0 && stack_[from - 1].node != back && stack_[from - 1].now != back) from--;
     from = from == 0 ? 0 : from - 1;
-    std::vector<LoopStep> steps;
-    bool contained = false;  // reached through a source: what a rule made encloses `back`
-    for (size_t i = from; i < stack_.size(); i++) {
-      const Frame& f = stack_[i];
-      if (f.state == State::kWaiting && f.rule != nullptr) steps.push_back(step_of(f));
-      contained |= f.state == State::kSources;
-    }
-    if (!contained) {
-      throw RewriteLoopError(LoopKind::kCycle, pass_name(), std::move(steps),
-                             short_form(back, 160));
-    }
-    report_enclosing(stack_[from], std::move(steps));
+    // Reached through a source, what a rule made encloses `back`.
+    const bool is_contained = std::ranges::any_of(
+        std::span(stack_).subspan(from), [](const Frame& f) { return f.state == State::kSources; });
+    Chain c = chain(from);
+    cut_front(c);
+    if (!is_contained) throw cycle_error(pass_name(), c.links, c.from, back);
+    if (c.from + 1 == c.links.size()) unfold(c.links);
+    throw growth_error(pass_name(), c.links);
   }
 
-  // A rule replaced f.now by something that contains it: unfold that a few times.
-  [[noreturn]] void report_enclosing(const Frame& f, std::vector<LoopStep> steps) {
-    UOp term = f.next;
-    for (int i = 0; i < 2 && f.next && steps.size() == 1; i++) {
-      steps.push_back(steps.front());
-      steps.back().node = short_form(term, 160);
-      const std::pair<UOp, UOp> unfold{f.now, term};
-      term = substitute(f.next, std::span(&unfold, 1));
+  // The last step, taken twice more: a rule replaced a node by something that contains it.
+  static void unfold(std::vector<LoopLink>& links) {
+    const LoopLink step = links.back();
+    for (int i = 0; i < 2; i++) {
+      const UOp term = links.back().after;
+      const std::pair<UOp, UOp> pair{step.before, term};
+      links.push_back({term, substitute(step.after, std::span(&pair, 1)), step.rule, false});
     }
-    throw RewriteLoopError(LoopKind::kGrowth, pass_name(), std::move(steps),
-                           short_form(term ? term : f.now, 160));
   }
 
-  // The first steps of the run of waiting frames that never ends.
   [[noreturn]] void report_growth() {
-    constexpr size_t most = 6;
-    std::vector<LoopStep> steps;
-    std::string ends_in;
-    // Steps while more of the graph came into sight are no part of it.
-    for (const Frame& f : stack_) {
-      if (f.state != State::kWaiting || f.rule == nullptr || f.seen < seen_) continue;
-      if (steps.size() == most) {
-        ends_in = short_form(f.now, 160);
-        break;
-      }
-      steps.push_back(step_of(f));
-    }
-    if (ends_in.empty()) ends_in = short_form(stack_.back().next, 160);
-    throw RewriteLoopError(LoopKind::kGrowth, pass_name(), std::move(steps), std::move(ends_in));
+    Chain c = chain(0);
+    c.from = c.links.size() / 2;  // what never ends is at the top
+    cut_front(c);
+    throw growth_error(pass_name(), c.links);
   }
 
   const RuleSet& rules_;
@@ -385,6 +427,7 @@ class Engine {
   uint64_t chain_ = 0;        // number of the present chain of waiting frames
   uint32_t chain_start_ = 0;  // nodes from this id on were made since it began
   size_t progress_ = 0;       // nodes from before it that it has met
+  size_t patience_ = 0;       // how much longer than it should be it may become
 };
 
 }  // namespace

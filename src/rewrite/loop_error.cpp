@@ -1,37 +1,131 @@
-// The text of a loop report.
+// The steps of a loop, what each changes, and the text of the report.
 #include "rewrite/loop_error.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "ir/arena.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/print.h"
+#include "ir/walk.h"
+#include "rewrite/rule.h"
 
 namespace weft {
 namespace {
 
-std::string text(LoopKind kind, const std::string& pass, const std::vector<LoopStep>& steps,
-                 const std::string& ends_in) {
-  std::string out = fmt::format(
-      "[rewrite] the rules of {} {}:\n", pass,
-      kind == LoopKind::kCycle ? "go round in a cycle" : "make the graph grow without end");
-  for (const LoopStep& s : steps) {
-    out += fmt::format("  {}\n    -> {} ({}:{})\n", s.node, s.rule, s.file, s.line);
+constexpr size_t kMostSteps = 6;  // that are shown
+constexpr size_t kMostText = 160, kMostOfPart = 60;
+
+// -------------------------------------------------------------------------------------- the text
+
+std::string text_of(const LoopStep& s) {
+  const std::string change = s.change.empty() ? "" : ": " + s.change;
+  const std::string around = s.around.empty() ? "" : fmt::format("   (in {})", s.around);
+  return fmt::format("  {}{}\n    -> {} ({}:{}){}\n", s.node, around, s.rule, s.file, s.line,
+                     change);
+}
+
+std::string text_of(const LoopReport& r) {
+  const bool is_cycle = r.kind == LoopKind::kCycle;
+  const size_t left = r.length - std::min(r.length, r.steps.size());
+  std::string what = is_cycle ? "go round in a cycle" : "make the graph grow without end";
+  if (is_cycle && left > 0) what += fmt::format(" of {} steps", r.length);
+  std::string out = fmt::format("[rewrite] the rules of {} {}:\n", r.pass, what);
+  for (const LoopStep& s : r.lead) out += text_of(s);
+  if (!r.lead.empty()) out += "  and from here round and round\n";
+  for (const LoopStep& s : r.steps) out += text_of(s);
+  if (left > 0) out += fmt::format("  ... and {} more steps\n", left);
+  return out + fmt::format("  {}{}\n", r.ends_in, is_cycle ? "   (where it began)" : "   ...");
+}
+
+// ------------------------------------------------------------------------------------- the steps
+
+bool contains(UOp whole, UOp part) {
+  const std::vector<UOp> nodes = toposort(whole);
+  return std::ranges::find(nodes, part) != nodes.end();
+}
+
+// `whole` with "..." for the part.
+std::string with_hole(UOp whole, UOp part, size_t most) {
+  const UOp hole = whole.arena().make(Op::VARIABLE, part.dtype(), {}, Arg::name("..."));
+  const std::pair<UOp, UOp> pair{part, hole};
+  return short_form(substitute(whole, {&pair, 1}), most);
+}
+
+std::vector<LoopStep> steps_of(std::span<const LoopLink> links, size_t first, size_t end) {
+  std::vector<LoopStep> out;
+  for (size_t i = first; i < end; i++) {
+    const LoopLink& l = links[i];
+    LoopStep step{short_form(l.before, kMostText), std::string(l.rule->name), l.rule->file,
+                  l.rule->line};
+    step.change = change_of(l.before, l.after);
+    if (step.change.empty() && i + 1 < links.size()) {
+      step.change = change_of(l.before, links[i + 1].before);
+    }
+    if (i > first && l.is_within && contains(links[i - 1].after, l.before)) {
+      step.around = with_hole(links[i - 1].after, l.before, kMostOfPart);
+    }
+    out.push_back(std::move(step));
   }
-  return out + fmt::format("  {}{}\n", ends_in,
-                           kind == LoopKind::kCycle ? "   (where it began)" : "   ...");
+  return out;
+}
+
+bool is_same_but_for_sources(UOp a, UOp b) {
+  const Arg x = arg_of(a), y = arg_of(b);
+  return a.op() == b.op() && a.dtype() == b.dtype() && a.src_count() == b.src_count() &&
+         x.word == y.word && x.bytes == y.bytes;
 }
 
 }  // namespace
 
-RewriteLoopError::RewriteLoopError(LoopKind kind, std::string pass, std::vector<LoopStep> steps,
-                                   std::string ends_in)
-    : Error(text(kind, pass, steps, ends_in)),
-      kind_(kind),
-      pass_(std::move(pass)),
-      steps_(std::move(steps)),
-      ends_in_(std::move(ends_in)) {}
+std::string change_of(UOp before, UOp after) {
+  const UOp whole = before;
+  while (is_same_but_for_sources(before, after)) {
+    size_t apart = 0, at = 0;
+    for (size_t i = 0; i < before.src_count(); i++) {
+      if (before.src(i) == after.src(i)) continue;
+      apart++;
+      at = i;
+    }
+    if (apart != 1) break;
+    before = before.src(at), after = after.src(at);
+  }
+  const bool is_kept = !before.is_const() && before != after && contains(after, before);
+  if (before == whole && !is_kept) return "";
+  const std::string part = before == whole ? "" : short_form(before, kMostOfPart) + " ";
+  return part + "becomes " +
+         (is_kept ? with_hole(after, before, kMostOfPart) : short_form(after, kMostOfPart));
+}
+
+RewriteLoopError cycle_error(std::string_view pass, std::span<const LoopLink> links, size_t from,
+                             UOp back) {
+  LoopReport r{LoopKind::kCycle, std::string(pass)};
+  r.length = links.size() - from;
+  r.lead = steps_of(links, 0, std::min(from, kMostSteps));
+  r.steps = steps_of(links, from, std::min(links.size(), from + kMostSteps));
+  r.ends_in = short_form(back, kMostText);
+  return RewriteLoopError(std::move(r));
+}
+
+RewriteLoopError growth_error(std::string_view pass, std::span<const LoopLink> links) {
+  LoopReport r{LoopKind::kGrowth, std::string(pass)};
+  r.length = links.size();
+  r.steps = steps_of(links, 0, std::min(links.size(), kMostSteps));
+  r.ends_in = links.empty() ? "" : short_form(links.back().after, kMostText);
+  return RewriteLoopError(std::move(r));
+}
+
+RewriteLoopError::RewriteLoopError(LoopReport report)
+    : Error(text_of(report)), report_(std::move(report)) {}
 
 }  // namespace weft

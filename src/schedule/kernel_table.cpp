@@ -26,7 +26,8 @@ KernelFacts facts_of(UOp ast) {
     facts.reduces = facts.reduces || n.is(Op::REDUCE);
     if (n.is(Op::VARIABLE)) facts.variables.emplace(n.name());
     if (!n.is(Op::STORE) || !n.dtype().is_void()) continue;
-    most = std::max(most, place_of(n.src(0)).base.number());
+    const UOp memory = place_of(n.src(0)).base;
+    if (memory.is(Op::DEFINE_GLOBAL)) most = std::max(most, memory.number());
   }
   facts.written = size_t(most + 1);
   const Skeleton skeleton = skeleton_of(order);

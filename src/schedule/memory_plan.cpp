@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -112,18 +113,20 @@ void plan_memory(Schedule& s, std::span<const int64_t> dying) {
   struct Slot {
     uint32_t number;
     int64_t bytes;
+    std::string device;
   };
   std::vector<Slot> slots;
-  std::multimap<int64_t, size_t> free_slots;  // by bytes
-  std::multimap<uint32_t, size_t> busy;       // by last use
+  std::map<std::string, std::multimap<int64_t, size_t>> free_of;  // of each device, by bytes
+  std::multimap<uint32_t, size_t> busy;                           // by last use
   for (uint32_t b : temps) {
     while (!busy.empty() && busy.begin()->first < lives[b].first) {
       const size_t slot = busy.begin()->second;
-      free_slots.emplace(slots[slot].bytes, slot);
+      free_of[slots[slot].device].emplace(slots[slot].bytes, slot);
       busy.erase(busy.begin());
     }
     const int64_t bytes = bytes_of(s.buffers[b]);
     s.temp_bytes += bytes;
+    std::multimap<int64_t, size_t>& free_slots = free_of[s.buffers[b].device];
     auto found = free_slots.lower_bound(bytes);
     if (found == free_slots.end() && !free_slots.empty()) found = std::prev(found);  // to grow
     size_t slot = slots.size();
@@ -131,7 +134,7 @@ void plan_memory(Schedule& s, std::span<const int64_t> dying) {
       slot = found->second;
       free_slots.erase(found);
     } else {
-      slots.push_back({uint32_t(s.slot_count++), 0});
+      slots.push_back({uint32_t(s.slot_count++), 0, s.buffers[b].device});
     }
     slots[slot].bytes = std::max(slots[slot].bytes, bytes);
     busy.emplace(lives[b].last, slot);

@@ -11,10 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "ir/arena.h"
 #include "ir/evaluate.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/print.h"
 #include "ir/spec.h"
 #include "ir/walk.h"
 #include "rewrite/graph_rewrite.h"
@@ -75,6 +77,10 @@ Schedule make_schedule(std::vector<UOp> order, const ScheduleOptions& options) {
   // What the engine hands over with its arena it has made itself: builds for development check it.
   const bool is_own = options.work_in == WorkIn::kGraphArena;
   if (!is_own || kVerifyByDefault == Verify::kEveryPass) verify(graph, Stage::kTensor);
+  if (!graph.is(Op::SINK)) {
+    throw SpecError("[schedule] the graph is " + short_form(graph, 60) +
+                    "; it must be a SINK of what is to be made");
+  }
   Schedule s;
   Arena arena;
   UOp sink = options.work_in == WorkIn::kOwnArena ? import_graph(arena, graph) : graph;

@@ -163,6 +163,10 @@ class Sharing {
 
 void share_kernels(Schedule& schedule, const KernelTable& table) {
   if (schedule.kernels.size() < kFewestAlike) return;
+  const auto is_elsewhere = [&](const ScheduledBuffer& b) {
+    return b.device != schedule.buffers[0].device;
+  };
+  if (std::ranges::any_of(schedule.buffers, is_elsewhere)) return;  // a table lies on one device
   Sharing sharing(schedule);
   bool is_any = false;
   for (const Family& family : families_of(table, schedule.kernels.size())) {

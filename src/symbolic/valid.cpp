@@ -1,7 +1,9 @@
 // What a gate says about the values behind it: under `x < 4`, x is at most 3.
 //
 // An expression behind a gate is simplified with the gate's terms replaced by variables of narrower
-// bounds, and put back. It is taken when it came out smaller, so narrowing always ends.
+// bounds, and put back. It is taken when it came out smaller, so narrowing always ends. Definitions
+// stay whole: a loop, or memory, is the same one outside of the gate, where nothing is known about
+// its size.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -93,7 +95,10 @@ bool is_plain(UOp n) {
          n.is(Op::LOAD) || n.is(Op::VECTORIZE) || n.is(Op::GEP);
 }
 
-// The nodes under n, but for the sizes of loops, or nothing when they are too many or not plain.
+bool is_definition(UOp n) { return info(n.op()).group == OpGroup::Define; }
+
+// The nodes under n, but for those under definitions, or nothing when they are too many or not
+// plain.
 std::vector<UOp> small_graph(UOp root) {
   NodeMap seen(root.arena());
   std::vector<UOp> out, todo{root};
@@ -104,7 +109,7 @@ std::vector<UOp> small_graph(UOp root) {
     seen.put_number(n, 1);
     out.push_back(n);
     if (out.size() > kMostNodes || !is_plain(n)) return {};
-    if (n.is(Op::RANGE)) continue;
+    if (is_definition(n)) continue;
     for (UOp s : n.srcs()) todo.push_back(s);
   }
   return out;
@@ -138,9 +143,11 @@ struct Substitution {
     there.emplace_back(node, stand);
     if (!stand.is_const()) back.emplace_back(stand, node);
   }
-  bool has(UOp n) {
-    const UOp node = scratch ? import_graph(*scratch, n) : UOp();
-    return std::ranges::any_of(there, [&](const auto& pair) { return pair.first == node; });
+  // n stands for itself, with all below it.
+  void keep(UOp n) {
+    const UOp node = import_graph(*scratch, n);
+    const auto is_it = [&](const auto& pair) { return pair.first == node; };
+    if (std::ranges::none_of(there, is_it)) there.emplace_back(node, node);
   }
 };
 
@@ -162,12 +169,8 @@ UOp narrowed(UOp n, const std::vector<Clause>& clauses, Loads loads) {
     s.add(c.node, range);
   }
   if (s.there.empty()) return UOp();
-  // A loop keeps its size, of which a gate may know more than what closes it: that names it. Nor is
-  // one that goes round once at most replaced by its place: what it closes stands in it.
-  for (UOp r : nodes) {
-    if (!r.is(Op::RANGE) || r.src(0).is_const() || s.has(r)) continue;
-    if (bounds(r).lo > bounds(r).hi || is_endless(bounds(r))) return UOp();
-    s.add(r, {bounds(r).lo, std::max(bounds(r).hi, bounds(r).lo + 1)});
+  for (UOp d : nodes) {
+    if (is_definition(d) && d.src_count() > 0) s.keep(d);
   }
   const UOp before = import_graph(*s.scratch, n);
   const UOp inside = graph_rewrite(substitute(before, s.there), ungated_rules());

@@ -27,7 +27,7 @@ UOp parse_after_prelude(Arena& arena, std::string_view text) {
 std::vector<Illegal> all_illegal() {
   std::vector<Illegal> all;
   for (const auto table : {illegal_values(), illegal_movements(), illegal_stores(),
-                           illegal_memory(), illegal_programs()}) {
+                           illegal_memory(), illegal_programs(), illegal_loops()}) {
     all.insert(all.end(), table.begin(), table.end());
   }
   return all;

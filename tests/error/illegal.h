@@ -54,6 +54,7 @@ std::span<const Illegal> illegal_movements();
 std::span<const Illegal> illegal_stores();
 std::span<const Illegal> illegal_memory();
 std::span<const Illegal> illegal_programs();
+std::span<const Illegal> illegal_loops();
 std::vector<Illegal> all_illegal();
 
 }  // namespace weft::test

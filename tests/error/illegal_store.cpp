@@ -44,7 +44,8 @@ constexpr Illegal kIllegalStores[] = {
     {"store_to_a_store", kTensor, "%w = STORE void (%buf, %f)\n%a = STORE void (%w, %f)",
      "STORE: the target is a STORE; allowed are a view of a value, an INDEX and a register"},
     {"store_to_a_view_of_a_variable", kTensor,
-     "%v = RESHAPE index (%n)\n%a = STORE void (%v, %two)",
+     "%m = CONST int32 0\n%v = VARIABLE int32 (%m, %i) \"m\"\n%w = RESHAPE int32 (%v)\n"
+     "%a = STORE void (%w, %i)",
      "STORE: the target is a view of a VARIABLE; allowed are a view of a value, an INDEX and a register"},
     {"store_to_a_range", kKernel, "%a = STORE void (%r, %two)",
      "STORE: the target is a RANGE; allowed are a view of a value, an INDEX and a register"},
@@ -70,6 +71,10 @@ constexpr Illegal kIllegalStores[] = {
     // through a pointer
     {"store_to_a_whole_buffer", kKernel, "%a = STORE void (%out, %f)",
      "STORE: the target is data0, a whole buffer; INDEX it to say which element"},
+    {"store_to_a_whole_buffer_of_one", kKernel,
+     "%a = DEFINE_GLOBAL ptr<float32, global> (%one) 5\n%b = STORE void (%a, %f)",
+     "STORE: the target is data5, a whole buffer; INDEX it to say which element, or define it without a "
+     "size: that is one element, which is written like a register"},
     {"store_to_whole_local_memory", kKernel,
      "%l = DEFINE_LOCAL ptr<float32, local> (%four) 0\n%a = STORE void (%l, %f)",
      "STORE: the target is local0, a whole buffer; INDEX it to say which element"},

@@ -20,6 +20,8 @@ using test::ProgramBuilder;
 std::string refusal(UOp linear, bool is_c) {
   try {
     is_c ? render_c(linear, "kernel") : render_llvm(linear, "kernel");
+  } catch (const CompileError& e) {
+    return e.what();
   } catch (const InternalError& e) {
     return e.what();
   }

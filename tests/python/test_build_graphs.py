@@ -170,6 +170,9 @@ def test_writes_have_three_forms() -> None:
     reg = UOp.define_reg(dtypes.float32, 0)
     assert reg.assign(0.0).dtype == dtypes.float32
     assert UOp.define_global(dtypes.int32, None, 4).assign(1).dtype == dtypes.int32
+    assert UOp.define_global(dtypes.int32, 1, 4).index(0).assign(1).dtype == dtypes.void
+    with pytest.raises(weft.SpecError, match="define it without a size"):
+        UOp.define_global(dtypes.int32, 1, 4).assign(1)
     assert reg.assign(0.0, gate).src[2] == gate
     with pytest.raises(weft.SpecError, match="gate"):
         view.assign(view + 1, gate)

@@ -151,14 +151,12 @@ TEST(OptApplies, OrSaysWhyNot) {
   expect(k.shifted(), "TILE(0, 2)", "its iterations depend on their order");
   expect(k.two_loops(), "THREAD(0, 4)", "not all of the kernel is in this loop");
   expect(k.shifted(), "STAGE(0, 0)", "the kernel writes this argument");
-  expect(
-      apply_opts(k.product(), parse_opts("TILE(2, 4) VECTOR(1, 4)")), "STAGE(2, 2)",
-      "no read of it is in loops of constant size inside of this one alone: not in lanes or copies "
-      "outside of it, which would share the memory");  // lanes would share it
-  expect(
-      k.twice(), "STAGE(1, 0)",
-      "no read of it is in loops of constant size inside of this one alone: not in lanes or copies "
-      "outside of it, which would share the memory");
+  expect(apply_opts(k.product(), parse_opts("TILE(2, 4) VECTOR(1, 4)")), "STAGE(2, 2)",
+         "no read of it is in loops of constant size inside of this one alone: not in lanes, "
+         "copies or threads outside of it, which would share the memory");  // lanes would share it
+  expect(k.twice(), "STAGE(1, 0)",
+         "no read of it is in loops of constant size inside of this one alone: not in lanes, "
+         "copies or threads outside of it, which would share the memory");
 }
 
 TEST(OptApplies, AfterOthers) {
@@ -172,6 +170,9 @@ TEST(OptApplies, AfterOthers) {
   expect(k.same_40_times(), "VECTOR(0, 8)", "VECTOR(0, 1)", "what it computes has lanes already");
   expect(k.twice(), "THREAD(0, 8)", "THREAD(0, 2)", "there is a loop over threads already");
   expect(k.product(), "TILE(0, 8) STAGE(1, 0)", "UPCAST(0, 2)", "local memory is filled in it");
+  expect(k.product(), "LOCAL(0, 4)", "STAGE(1, 2)",  // threads of a group would share it
+         "no read of it is in loops of constant size inside of this one alone: not in lanes, "
+         "copies or threads outside of it, which would share the memory");
   const UOp big = [&] {
     const UOp i = range(k.arena, 1000, 0);
     return sink(end(index(k.memory(0, 1000), i).assign(k.zero), i));

@@ -34,7 +34,7 @@ RewriteLoopError caught(UOp root, const Rule (&rules)[n], Order order) {
   }
   EXPECT_TRUE(error) << "no loop was reported";
   EXPECT_LT(root.arena().bytes() + root.arena().side_table_bytes() - before, 200u << 20);
-  return error ? *error : RewriteLoopError(LoopKind::kCycle, "", {}, "");
+  return error ? *error : RewriteLoopError(LoopReport{});
 }
 
 struct Loops : testing::TestWithParam<Order> {
@@ -129,6 +129,70 @@ TEST_P(Loops, AreCountedByTheStatistics) {
   reset_rule_statistics();
 }
 
+TEST_P(Loops, BeginAtTheNodeOfTheGraph) {  // though the graph has later terms of the sequence, too
+  static constexpr Rule rules[] = {rule("count", x + c0, x + fold(c0 + 1))};
+  const RewriteLoopError e = caught(sink(i + 3, j * 10'007), rules, GetParam());
+  EXPECT_EQ(e.steps()[0].node, "r0 + 3");
+  EXPECT_EQ(e.steps()[0].change, "3 becomes 4");
+  EXPECT_EQ(e.steps()[1].node, "r0 + 4");
+}
+
+TEST_P(Loops, SayWhatAStepAdds) {  // terms too long to be told apart
+  static constexpr Rule rules[] = {rule("add-nothing", op(Op::STORE, x, y), [](Match& m) {
+    return m[x].assign(m[y] + constant(m.arena(), dtypes::float32, 0.0));
+  })};
+  const UOp data = define_global(a, dtypes::float32, 8, 0);
+  UOp value = constant(a, dtypes::float32, 2.0);
+  for (int64_t k = 1; k < 60; k++) value = value * load(index(data, index_const(a, k % 8)));
+  const RewriteLoopError e = caught(sink(end(index(data, i).assign(value), i)), rules, GetParam());
+  EXPECT_EQ(e.kind(), LoopKind::kGrowth);
+  ASSERT_EQ(e.steps().size(), 6u);
+  const LoopStep &first = e.steps()[0], &second = e.steps()[1];
+  EXPECT_EQ(first.node, second.node);  // as far as they are shown
+  EXPECT_EQ(first.change.substr(first.change.size() - 17), "becomes ... + 0.0") << first.change;
+  EXPECT_EQ(second.change.substr(second.change.size() - 17), "becomes ... + 0.0");
+  EXPECT_NE(std::string(e.what()).find("becomes ... + 0.0\n"), std::string::npos);
+}
+
+TEST_P(Loops, ShowWhatEnclosesTheNext) {
+  static constexpr Rule rules[] = {rule("split", x + c0, (x + 1) + c0)};
+  const RewriteLoopError e = caught(sink(i + 3), rules, GetParam());
+  EXPECT_EQ(e.kind(), LoopKind::kGrowth);
+  EXPECT_EQ(e.steps()[0].node, "r0 + 3");
+  EXPECT_EQ(e.steps()[0].change, "r0 becomes ... + 1");
+  if (GetParam() == Order::kTopDown) return;
+  EXPECT_EQ(e.steps()[1].node, "r0 + 1");
+  EXPECT_EQ(e.steps()[1].around, "... + 3");
+}
+
+TEST_P(Loops, ALongCycleIsOne) {
+  static constexpr Rule rules[] = {
+      rule("enter", x * c0, x + c0),
+      rule("round", x + c0, x + fold((c0 + 1) % 50'000)),
+  };
+  const RewriteLoopError e = caught(sink(i * 7), rules, GetParam());
+  EXPECT_EQ(e.kind(), LoopKind::kCycle);
+  EXPECT_EQ(e.report().length, 50'000u);
+  EXPECT_EQ(e.steps()[0].node, "r0 + 7");
+  EXPECT_EQ(e.steps()[0].change, "7 becomes 8");
+  EXPECT_EQ(e.ends_in(), "r0 + 7");
+  ASSERT_EQ(e.report().lead.size(), 1u);
+  EXPECT_EQ(e.report().lead[0].node, "r0*7");
+  const std::string text = e.what();
+  EXPECT_NE(text.find("in a cycle of 50000 steps"), std::string::npos) << text;
+  EXPECT_NE(text.find("... and 49994 more steps"), std::string::npos) << text;
+  EXPECT_LT(text.size(), 2000u);
+}
+
+TEST_P(Loops, ALongCycleThatPassesThroughLargeTerms) {  // of the same size
+  static constexpr Rule rules[] = {
+      rule("round", max(x, y) + c0, max(y, x) + fold((c0 + 3) % 30'000))};
+  UOp large = i;
+  for (int64_t k = 0; k < 200; k++) large = large * j;
+  const RewriteLoopError e = caught(sink(max(large, j) + 1), rules, GetParam());
+  EXPECT_EQ(e.kind(), LoopKind::kCycle);
+}
+
 TEST_P(Loops, AreFoundInALargeGraphToo) {
   static constexpr Rule rules[] = {rule("down", -(x + c0), -(x + fold(c0 + 1)) * 2)};
   UOp n = i;
@@ -166,6 +230,14 @@ TEST_P(Loops, TheArenaIsUsableAfterwards) {
 }
 
 // What only looks like a loop: a long way that ends.
+TEST(NoLoop, ManyThousandStepsOnOneNode) {
+  static constexpr Rule rules[] = {rule("down-to-zero", x + c0, x + fold(c0 - 1)).when(c0 > 0)};
+  const RuleTable tables[] = {{"t", kAnyDType, rules}};
+  Arena a;
+  const UOp i = range(a, 8, 0);
+  EXPECT_EQ(graph_rewrite(i + 60'000, RuleSet("t", tables)), i + 0);
+}
+
 TEST(NoLoop, AThousandStepsOnOneNode) {
   static constexpr Rule rules[] = {rule("down-to-zero", x + c0, x + fold(c0 - 1)).when(c0 > 0)};
   const RuleTable tables[] = {{"t", kAnyDType, rules}};

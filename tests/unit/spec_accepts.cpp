@@ -105,7 +105,9 @@ constexpr Legal kLegal[] = {
 %both = ADD float32 (%sum, %free)
 %o = BUFFERIZE float32 (%both) local
 %c = COPY float32 (%o, %cpu)
-%root = SINK void (%o, %c))"},
+%each = INDEX float32 (%o)
+%g = BUFFERIZE float32 (%each) global
+%root = SINK void (%g, %c))"},
     {"store_to_elements_of_a_buffer", kRangeified, R"(
 %t = INDEX float32 (%buf, %r)
 %w = STORE void (%t, %f, %true)

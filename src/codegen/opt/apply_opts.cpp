@@ -44,16 +44,28 @@ TileCopies copies_of(OptKind kind) {
   return kind == OptKind::kBulk ? TileCopies::kBoxes : TileCopies::kVectors;
 }
 
-// A node that would stand in two lane ranges, or a reduction over both: its register does.
+// A node that would stand in two lane ranges, or a reduction over both: its register does. So would
+// one that has lanes of its own.
 bool meets_lanes(UOp sink, UOp range) {
   const auto has_lanes = [](std::span<const UOp> ranges) {
     return std::ranges::any_of(
         ranges, [](UOp r) { return r.is(Op::RANGE) && r.axis() == AxisType::kLane; });
   };
+  constexpr OpSet k_of_threads = {Op::BARRIER, Op::FETCH, Op::FETCH_BOX, Op::COMMIT, Op::WAIT};
   const std::vector<UOp> order = toposort(sink), closers = closers_of(sink, range);
   return std::ranges::any_of(
-             order, [&](UOp n) { return is_in_scope(range, n) && has_lanes(ranges_of(n)); }) ||
+             order,
+             [&](UOp n) {
+               return is_in_scope(range, n) &&
+                      (n.dtype().lanes > 1 || k_of_threads.has(n.op()) || has_lanes(ranges_of(n)));
+             }) ||
          std::ranges::any_of(closers, [&](UOp n) { return has_lanes(n.srcs().subspan(1)); });
+}
+
+bool decides_sizes(UOp sink, UOp range) {
+  const std::vector<UOp> order = toposort(sink);
+  return std::ranges::any_of(
+      order, [&](UOp n) { return n.is(Op::RANGE) && n != range && is_in_scope(range, n); });
 }
 
 // Local memory that each of its iterations fills: copies and lanes would share it.
@@ -113,8 +125,8 @@ std::string why_not_stage(UOp sink, const Opt& opt) {
                : "";
   }
   return loads_to_stage(sink, opt.axis, range).empty()
-             ? "no read of it is in loops of constant size inside of this one alone: not in lanes "
-               "or copies outside of it, which would share the memory"
+             ? "no read of it is in loops of constant size inside of this one alone: not in lanes, "
+               "copies or threads outside of it, which would share the memory"
              : "";
 }
 
@@ -155,6 +167,8 @@ std::string why_not(UOp sink, const Opt& opt) {
     return "local memory is filled in it";
   if (opt.kind == OptKind::kVector && !std::has_single_bit(uint64_t(opt.amount)))
     return "lanes are a power of two";
+  if (opt.kind != OptKind::kTile && opt.kind != OptKind::kLocal && decides_sizes(sink, range))
+    return "the size of another loop depends on it";
   if (opt.kind == OptKind::kVector && meets_lanes(sink, range))
     return "what it computes has lanes already";
   return "";

@@ -567,6 +567,13 @@ class Chooser {
 }  // namespace
 
 OptList choose_opts(UOp sink, const Target& target) {
+  // A loop that never runs needs none, and who names hardware's indices has made the choice.
+  const std::vector<UOp> order = toposort(sink);
+  const auto is_left_alone = [](UOp n) {
+    return n.is(Op::SPECIAL) ||
+           (n.is(Op::RANGE) && n.src(0).is_const() && n.src(0).const_int() < 1);
+  };
+  if (std::ranges::any_of(order, is_left_alone)) return {};
   return target.groups.threads > 0 ? choose_group_opts(sink, target) : Chooser(sink, target).run();
 }
 

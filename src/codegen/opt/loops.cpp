@@ -122,6 +122,7 @@ bool is_injective(UOp index, UOp range) {
 }
 
 bool is_parallel(UOp sink, UOp range) {
+  if (ranges_of(range).size() > 1) return false;  // its size changes with another loop
   const std::vector<UOp> closers = closers_of(sink, range);
   if (closers.empty() || !std::ranges::all_of(closers, [](UOp n) { return n.is(Op::END); })) {
     return false;

@@ -107,11 +107,13 @@ class Stager {
   std::vector<UOp> around_;
 };
 
-// Whether the load stands in lanes or copies that would all fill one local memory.
+// Whether the load stands in lanes, copies or threads of a group that would all fill one local
+// memory.
 bool is_in_copies(UOp load, std::span<const UOp> loops_inside) {
   return std::ranges::any_of(ranges_of(load), [&](UOp r) {
     const bool is_copied = r.axis() == AxisType::kLane || r.axis() == AxisType::kUpcast ||
-                           r.axis() == AxisType::kUnroll || r.axis() == AxisType::kGroupReduce;
+                           r.axis() == AxisType::kUnroll || r.axis() == AxisType::kGroupReduce ||
+                           r.axis() == AxisType::kLocal;
     return is_copied && std::ranges::find(loops_inside, r) == loops_inside.end();
   });
 }

@@ -33,6 +33,7 @@ struct Unit {
   std::vector<UOp> reads;        // INDEX nodes
   std::vector<UOp> memories;     // that it reads or writes, as versions
   std::vector<UOp> reductions;
+  UOp device{};  // of the BUFFERs that it reads or writes; null: it has none
   size_t statements = 0;
   bool has_contraction = false;
   bool is_sequence = false;  // its loops run one after the other
@@ -92,6 +93,7 @@ class Grouping {
   void describe(Unit& unit, const StoredValue& v, uint32_t u) {
     const UOp target = v.store().src(0);
     add_once(unit.memories, target.src(0));
+    note_device(unit, target.src(0));
     if (target.src(0).is(Op::AFTER)) {
       add_once(unit.needs, uint32_t(unit_of_version_.number(target.src(0)) - 1));
     }
@@ -100,6 +102,7 @@ class Grouping {
       if (is_read(n)) {
         unit.reads.push_back(n);
         add_once(unit.memories, n.src(0));
+        note_device(unit, n.src(0));
         count_reader(n.src(0), u);
         if (n.src(0).is(Op::AFTER)) {
           add_once(unit.needs, uint32_t(unit_of_version_.number(n.src(0)) - 1));
@@ -109,6 +112,20 @@ class Grouping {
         if (n.is(Op::REDUCE)) add_once(unit.reductions, n);
       }
     });
+  }
+
+  // What is made from memory of a device is made there.
+  void note_device(Unit& unit, UOp memory) const {
+    if (unit.device) return;
+    const UOp base = memory_of(memory);
+    if (base.is(Op::BUFFER)) {
+      unit.device = base.src(1);
+    } else if (const uint64_t making = unit_of_version_.number(memory)) {
+      unit.device = units_[making - 1].device;
+    }
+  }
+  static bool on_one_device(const Unit& a, const Unit& b) {
+    return !a.device || !b.device || a.device == b.device;
   }
 
   // Which unit reads a version: 1 + its number, or 0xffffffff when more than one does.
@@ -141,6 +158,7 @@ class Grouping {
     for (UOp m : from.memories) add_once(to.memories, m);
     for (UOp r : from.reductions) add_once(to.reductions, r);
     to.statements += from.statements;
+    if (!to.device) to.device = from.device;
     to.is_sequence = to.is_sequence || from.is_sequence;
     from = {};
   }
@@ -171,7 +189,7 @@ class Grouping {
   }
 
   bool fits(const Unit& a, const Unit& b) const {
-    return a.statements + b.statements <= limits_.statements &&
+    return on_one_device(a, b) && a.statements + b.statements <= limits_.statements &&
            a.writes.size() + b.writes.size() <= limits_.writes &&
            a.memories.size() + b.memories.size() <= limits_.buffers &&
            a.reductions.size() + b.reductions.size() <= limits_.accumulators;
@@ -367,13 +385,14 @@ class Grouping {
     for (UOp m : from.memories) add_once(to.memories, m);
     for (UOp r : from.reductions) add_once(to.reductions, r);
     to.statements += from.statements;
+    if (!to.device) to.device = from.device;
     to.has_contraction = to.has_contraction || from.has_contraction;
     to.is_sequence = to.is_sequence || from.is_sequence;
   }
 
   bool can_share(uint32_t group, uint32_t u) const {
     const Unit &a = units_[group], &b = units_[u];
-    if (a.statements + b.statements > limits_.statements) return false;
+    if (a.statements + b.statements > limits_.statements || !on_one_device(a, b)) return false;
     if (a.reductions.size() + b.reductions.size() > limits_.accumulators) return false;
     size_t memories = a.memories.size();
     bool shares_memory = false;

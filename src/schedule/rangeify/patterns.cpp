@@ -53,11 +53,23 @@ UOp after_nothing(Match& m) {
   return srcs.size() == n.src_count() ? UOp() : m.arena().with_srcs(n, srcs);
 }
 
+// What another device is to have exists on its own first: a transfer moves memory as it lies.
+UOp copy_of_computed(Match& m) {
+  constexpr OpSet k_memory = {Op::BUFFER, Op::AFTER, Op::CONTIGUOUS, Op::COPY};
+  const UOp n = m.root();
+  UOp base = n.src(0);
+  while (base.is(Op::RESHAPE)) base = base.src(0);
+  if (k_memory.has(base.op())) return {};
+  const UOp srcs[] = {contiguous(n.src(0)), n.src(1)};
+  return m.arena().with_srcs(n, srcs);
+}
+
 // clang-format off
 constexpr Rule kEarlyRules[] = {
     rule("detach", op(Op::DETACH, x), first_source),
     rule("contiguous-backward", op(Op::CONTIGUOUS_BACKWARD, x), first_source),
     rule("after-nothing", op(Op::AFTER, rest), after_nothing),
+    rule("copy-of-computed", op(Op::COPY, x, y), copy_of_computed),
 };
 // clang-format on
 

@@ -6,8 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
+#include "ir/arena.h"
+#include "ir/build.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/print.h"
 #include "ir/shape.h"
 #include "rewrite/graph_rewrite.h"
 #include "rewrite/rule_set.h"
@@ -45,6 +49,18 @@ Contents contents_of(std::span<const UOp> order) {
   return c;
 }
 
+// Sources of the SINK that are no memory as it lies are stored.
+UOp store_sources(UOp sink) {
+  constexpr OpSet k_memory = {Op::BUFFER, Op::AFTER, Op::CONTIGUOUS, Op::COPY};
+  std::vector<UOp> srcs;
+  for (UOp s : sink.srcs()) {
+    UOp base = s;
+    while (base.is(Op::RESHAPE)) base = base.src(0);
+    srcs.push_back(k_memory.has(base.op()) ? s : contiguous(s));
+  }
+  return sink.arena().with_srcs(sink, srcs);
+}
+
 }  // namespace
 
 UOp run_rangeify_pipeline(std::vector<UOp> order, const KernelLimits& limits,
@@ -54,6 +70,7 @@ UOp run_rangeify_pipeline(std::vector<UOp> order, const KernelLimits& limits,
   if (contents.has_early_work || trace != nullptr) {
     sink = graph_rewrite(sink, early_rules(), {.trace = trace, .pass = "early"});
   }
+  sink = store_sources(sink);
   if (limits.pieces > 1) sink = split_reductions(sink, limits.pieces);
   if (contents.has_writes) sink = separate_versions(sink, limits.writes);
   IndexingContext context(sink.arena(), limits, device);
@@ -70,6 +87,10 @@ UOp run_rangeify_pipeline(std::vector<UOp> order, const KernelLimits& limits,
 
 KernelGraph run_kernel_split_pipeline(UOp sink, const KernelLimits& limits,
                                       const std::string& device, Trace* trace) {
+  if (!sink.is(Op::SINK)) {
+    throw SpecError("[split_kernels] the graph is " + short_form(sink, 60) +
+                    "; it must be a SINK of memory");
+  }
   sink = graph_rewrite(sink, before_split_rules(), {.trace = trace, .pass = "before split"});
   sink = bufferize_to_store(sink);
   const std::vector<KernelUnit> kernels = form_kernels(sink, limits);

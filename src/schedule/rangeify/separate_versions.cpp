@@ -33,7 +33,9 @@ class Separation {
   UOp rebuilt(UOp n, std::vector<UOp>& srcs) {
     if (!n.is(Op::AFTER) || is_register(n)) return arena_.with_srcs(n, srcs);
     UOp memory = srcs[0];
-    if (written_.has(memory) || kept_.has(n.src(0))) memory = copy_of(memory);
+    constexpr OpSet k_memory = {Op::BUFFER, Op::AFTER, Op::CONTIGUOUS, Op::COPY};
+    const bool is_computed = !k_memory.has(memory.op());  // it is given memory
+    if (is_computed || written_.has(memory) || kept_.has(n.src(0))) memory = copy_of(memory);
     written_.put_number(memory, 1);
     const std::span<const UOp> effects = std::span(srcs).subspan(1);
     for (size_t i = 0; i < effects.size(); i += writes_) {

@@ -46,6 +46,7 @@ class Splitter {
       : sink_(sink),
         arena_(sink.arena()),
         kernels_(kernels),
+        default_device_(device),
         device_(device),
         kernel_of_(arena_),
         made_(arena_),
@@ -76,11 +77,23 @@ class Splitter {
     const UOp ast = split_store(scratch, sink(arena_, effects), kernel_of_, k, memories, variables);
     const uint32_t number = asts_.number(ast);
     std::vector<UOp> srcs{index_const(arena_, number)};
+    device_ = device_of(memories);
     for (UOp m : memories) srcs.push_back(memory_after(m));
     srcs.insert(srcs.end(), variables.begin(), variables.end());
     const UOp kernel = arena_.make(Op::KERNEL, dtypes::void_, srcs,
                                    Arg::name(name_of_kernel(ast, asts_.facts(number))));
     for (UOp effect : effects) made_.put(effect, kernel);
+  }
+
+  // Where a kernel runs, and what it makes lies: where memory lies that exists when it starts. What
+  // it writes comes first.
+  std::string device_of(std::span<const UOp> memories) const {
+    for (size_t i = memories.size(); i-- > 0;) {
+      const UOp base = memory_of(memories[i]);
+      const UOp known = memories_.has(base) ? memories_.get(base) : base;
+      if (known.is(Op::BUFFER)) return std::string(known.src(1).name());
+    }
+    return default_device_;
   }
 
   // Memory of the graph of writes, in the graph of kernels.
@@ -118,7 +131,8 @@ class Splitter {
   UOp sink_;
   Arena& arena_;
   const std::vector<KernelUnit>& kernels_;
-  std::string device_;
+  std::string default_device_;
+  std::string device_;  // of the kernel that is cut
   KernelTable asts_;
   NodeMap kernel_of_;  // write -> 1 + kernel
   NodeMap made_;       // write -> KERNEL

@@ -182,7 +182,7 @@ UOp store_to_place(Match& m) {
   return m.arena().with_srcs(n, srcs);
 }
 
-UOp drop_contiguous(Match& m) { return m.root().src(0); }
+UOp drop_mark(Match& m) { return m.root().src(0); }
 
 UOp range_of_one(Match& m) {
   const UOp size = m.root().src(0);
@@ -214,7 +214,7 @@ UOp close_fewer(Match& m) {
 constexpr Rule kKernelRules[] = {
     rule("load-element", op(Op::INDEX, rest), load_element),
     rule("store-to-place", op(Op::STORE, rest), store_to_place),
-    rule("cleanup-contiguous", op(Op::CONTIGUOUS, x), drop_contiguous),
+    rule("cleanup-mark", op({Op::CONTIGUOUS, Op::COPY}, rest), drop_mark),
     rule("cleanup-range-of-one", op(Op::RANGE, x), range_of_one),
     rule("cleanup-index-of-index", op(Op::CAST, x), index_of_index),
     rule("close-fewer", op({Op::END, Op::REDUCE}, rest), close_fewer),
@@ -312,18 +312,21 @@ UOp renumber_kernel(UOp ast, std::vector<UOp>& order) {
   for (UOp n : nodes) {
     if (n.is(Op::STORE)) add(memory_of(n.src(0)));
   }
-  std::vector<std::pair<UOp, UOp>> pairs;
-  int64_t loops = 0, registers = 0;
+  NodeMap numbers(arena);  // 1 + the new one
+  int64_t loops = 0, registers = 0, locals = 0;
   for (UOp n : nodes) {
     add(n);
-    if (n.is(Op::RANGE)) pairs.emplace_back(n, range(arena, n.src(0), loops++, n.axis()));
-    if (n.is(Op::DEFINE_REG)) pairs.emplace_back(n, define_reg(arena, n.dtype(), registers++));
+    if (n.is(Op::RANGE)) numbers.put_number(n, uint64_t(++loops));
+    if (n.is(Op::DEFINE_REG)) numbers.put_number(n, uint64_t(++registers));
+    if (n.is(Op::DEFINE_LOCAL)) numbers.put_number(n, uint64_t(++locals));
   }
-  for (size_t i = 0; i < order.size(); i++) {
-    pairs.emplace_back(
-        order[i], define_global(arena, order[i].dtype().pointee(), order[i].src(0), int64_t(i)));
-  }
-  return substitute(ast, pairs);
+  for (size_t i = 0; i < order.size(); i++) numbers.put_number(order[i], i + 1);
+  return rebuild(ast, [&](UOp n, std::span<const UOp> srcs) {
+    if (!numbers.has(n)) return arena.with_srcs(n, srcs);
+    const auto number = int64_t(numbers.number(n) - 1);
+    const Arg arg = n.is(Op::RANGE) ? Arg::range(number, n.axis()) : Arg::integer(number);
+    return arena.make(n.op(), n.dtype(), srcs, arg);
+  });
 }
 
 }  // namespace weft

@@ -19,16 +19,17 @@ const RuleSet& before_split_rules();
 //   unbind_kernel  BIND(variable, value) -> the variable, which the call binds
 UOp copy_kernel(Arena& into, UOp sink, KernelContext& context);
 
-// On the copy: elements of memory are LOADed; CONTIGUOUS has said what it had to say, and a RANGE
-// of one place is 0 (cleanup_const).
+// On the copy: elements of memory are LOADed; CONTIGUOUS and COPY have said what they had to say,
+// and a RANGE of one place is 0 (cleanup_const).
 const RuleSet& kernel_rules();
 
 // STORE by an op -> LOAD, the op, STORE: in all loops that close around it.
 UOp expand_accumulation(UOp ast);
 
 // Definitions numbered in the order in which they are met, so that equal kernels are equal nodes:
-// RANGEs and registers from 0; DEFINE_GLOBALs so that those that are written come first.
-// Reductions that can share their loops do. `order` gets the old DEFINE_GLOBAL of every number.
+// RANGEs, registers and local memory from 0; DEFINE_GLOBALs so that those that are written come
+// first. Reductions that can share their loops do. `order` gets the old DEFINE_GLOBAL of every
+// number.
 UOp renumber_kernel(UOp ast, std::vector<UOp>& order);
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 
 #include "ir/arena.h"
 #include "ir/bounds.h"
+#include "ir/dtype.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/place.h"
@@ -36,7 +37,7 @@ std::vector<StoredValue> stored_values(UOp sink) {
 
 bool StoredValue::is_serial() const {
   if (!is_write) return false;
-  return store().accumulates() ||
+  return store().accumulates() || value().is(Op::COPY) ||
          std::ranges::any_of(store().src(0).srcs().subspan(1), reads_memory);
 }
 
@@ -51,9 +52,11 @@ std::vector<UOp> StoredValue::roots() const {
 
 UOp memory_of(UOp n) { return place_of(n).base; }
 
-bool is_memory_after(UOp n) { return n.is(Op::AFTER) && !is_register(n); }
+bool is_memory_after(UOp n) {
+  return n.is(Op::AFTER) && n.dtype().space != AddrSpace::kLocal && !is_register(n);
+}
 
-bool is_read(UOp n) { return n.is(Op::INDEX); }
+bool is_read(UOp n) { return n.is(Op::INDEX) && n.dtype().space != AddrSpace::kLocal; }
 
 double places(std::span<const UOp> ranges) {
   double product = 1;

@@ -26,6 +26,7 @@ struct StoredValue {
   }
   UOp store() const { return node.is(Op::END) ? node.src(0) : node; }  // of a write
   // A write whose places are known only when it runs, or that combines: its iterations may meet.
+  // Or a transfer between devices, which shares its kernel with nobody.
   bool is_serial() const;
   // All that is computed: of a write the gate, too, and indices that read memory.
   std::vector<UOp> roots() const;
@@ -42,10 +43,10 @@ std::vector<StoredValue> stored_values(UOp sink);
 // The memory that an AFTER or INDEX names: AFTER(m, ...) is m.
 UOp memory_of(UOp n);
 
-// AFTER, and not of a register.
+// AFTER, and not of a register, nor of local memory, which a kernel fills for itself.
 bool is_memory_after(UOp n);
 
-// An INDEX of memory, not of a pointer's element: a read of a stored value.
+// An INDEX of memory that kernels share: a read of a stored value.
 bool is_read(UOp n);
 
 // Calls visit(n) for every node under the roots down to reads of memory, whose memory is not

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -144,14 +145,20 @@ class Transform {
 
   UOp lower_contiguous(UOp n) {
     const UOp value = read(c_.edge(n, 0));
-    return written_.has(n) ? made(n, value) : stored(n, value);
+    return written_.has(n) ? made(n, value, c_.device()) : stored(n, value);
+  }
+
+  // The COPY around the value says that the write is a transfer: a kernel of its own.
+  UOp lower_copy(UOp n) {
+    const UOp value = arena_.make(Op::COPY, n.dtype(), {read(c_.edge(n, 0)), n.src(1)});
+    return made(n, value, n.src(1).name());
   }
 
   // Memory of its own, filled: equal values that are stored once must not share what is written.
-  UOp made(UOp n, UOp value) {
+  UOp made(UOp n, UOp value, std::string_view device) {
     UOp size = index_const(arena_, 1);
     for (const Dim d : shape_of(n)) size = index_mul(arena_, size, d.as_uop(arena_));
-    const UOp memory = buffer(arena_, n.dtype(), size, c_.device(), arena_.fresh_id());
+    const UOp memory = buffer(arena_, n.dtype(), size, device, arena_.fresh_id());
     if (size.is_const() && size.const_int() == 0) return memory;
     const UOp place = element(memory, n, c_.tuple(c_[n].at), {});
     return after(memory, close(arena_.make(Op::STORE, dtypes::void_, {place, value}),
@@ -331,6 +338,7 @@ class Transform {
     table[size_t(Op::IOTA)] = &Transform::lower_iota;
     table[size_t(Op::REDUCE_AXIS)] = &Transform::lower_reduce;
     table[size_t(Op::CONTIGUOUS)] = &Transform::lower_contiguous;
+    table[size_t(Op::COPY)] = &Transform::lower_copy;
     table[size_t(Op::STORE)] = &Transform::lower_store;
     table[size_t(Op::END)] = &Transform::lower_end;
     table[size_t(Op::AFTER)] = &Transform::lower_after;

@@ -1,0 +1,86 @@
+// One walk to see whether anything is left to do, and one to do it.
+#include "codegen/canonical.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "codegen/opt/loops.h"
+#include "codegen/replace_ranges.h"
+#include "ir/arena.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/spec.h"
+#include "ir/walk.h"
+#include "symbolic/simplify.h"
+
+namespace weft {
+namespace {
+
+bool has_size(UOp n) {
+  return info(n.op()).group == OpGroup::Define && n.src_count() == 1 && !n.src(0).is_const();
+}
+
+bool is_its_source(UOp n) {
+  const bool is_vector_of_one = n.is(Op::VECTORIZE) && n.src_count() == 1;
+  const bool is_same_pointer =
+      n.is(Op::CAST) && n.dtype().is_pointer() && n.dtype() == n.src(0).dtype();
+  return is_vector_of_one || is_same_pointer;
+}
+
+constexpr size_t kMostLoops = 64;  // of reductions, in one kernel
+
+// Marks REDUCEs with a RANGE that another REDUCE below them has, too; whether there are any.
+bool mark_nested(std::span<const UOp> order, NodeMap& nested) {
+  NodeMap below(order[0].arena()), numbers(order[0].arena());
+  size_t loops = 0;
+  bool is_any = false;
+  for (UOp n : order) {
+    uint64_t under = 0, own = 0;  // bits of RANGEs
+    for (UOp s : n.srcs()) under |= below.number(s);
+    for (UOp r : n.is(Op::REDUCE) ? n.srcs().subspan(1) : std::span<const UOp>()) {
+      if (!numbers.has(r)) numbers.put_number(r, ++loops);
+      if (numbers.number(r) <= kMostLoops) own |= uint64_t(1) << (numbers.number(r) - 1);
+    }
+    if ((under & own) != 0) {
+      nested.put_number(n, 1);
+      is_any = true;
+    }
+    if ((under | own) != 0) below.put_number(n, under | own);
+  }
+  return is_any;
+}
+
+void give_own_ranges(std::vector<UOp>& srcs, int64_t& next_id) {
+  std::vector<std::pair<UOp, UOp>> pairs;
+  for (UOp& r : std::span(srcs).subspan(1)) {
+    pairs.emplace_back(
+        r, r.arena().make(Op::RANGE, r.dtype(), r.srcs(), Arg::range(next_id++, r.axis())));
+    r = pairs.back().second;
+  }
+  srcs[0] = replace_ranges(srcs[0], pairs);
+}
+
+}  // namespace
+
+UOp canonical(UOp ast) {
+  const std::vector<UOp> order = toposort(ast);
+  NodeMap nested(ast.arena());
+  const bool is_nested = mark_nested(order, nested);
+  const auto changes = [](UOp n) { return has_size(n) || is_its_source(n); };
+  if (!is_nested && std::ranges::none_of(order, changes)) return ast;
+  int64_t next_id = free_range_id(ast);
+  const UOp out = rebuild(ast, [&](UOp n, std::vector<UOp>& srcs) {
+    if (is_its_source(n)) return srcs[0];
+    if (has_size(n)) srcs[0] = simplify(srcs[0]);
+    if (nested.has(n)) give_own_ranges(srcs, next_id);
+    return n.arena().with_srcs(n, srcs);
+  });
+  if (out != ast) verify(out, Stage::kKernel);
+  return out;
+}
+
+}  // namespace weft
