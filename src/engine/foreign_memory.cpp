@@ -60,6 +60,7 @@ void forget_foreign(const Storage& storage) noexcept {
 
 ForeignPlace import_foreign(Device& device, DType dtype, void* first, int64_t count,
                             std::unique_ptr<Buffer::Lender> lender) {
+  if (dtype.is_bool()) dtype = dtypes::uint8;  // others write any byte there
   const size_t bytes = Buffer::bytes_for(device, dtype, count);
   auto* const start = static_cast<std::byte*>(first);
   std::byte* const end = start + bytes;

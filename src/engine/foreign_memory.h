@@ -14,7 +14,8 @@
 
 namespace weft {
 
-// Where an element of foreign memory is.
+// Where an element of foreign memory is. A storage of bools holds 0 or 1 in each byte, which others
+// need not keep to: bools of theirs are a view of a storage of bytes.
 struct ForeignPlace {
   Ref<Storage> storage;
   int64_t offset;

@@ -32,7 +32,7 @@ std::vector<Value*> computed_from(const Closure& closure, size_t place) {
   std::vector<Value*> stored;
   std::vector<bool> is_it(nodes.size());
   is_it[place] = true;
-  for (size_t i = place + 1; i < nodes.size(); i++) {
+  for (size_t i = place; i < nodes.size(); i++) {
     const Closure::Node& n = nodes[i];
     for (const uint32_t source : n.sources()) {
       if (is_it[source]) is_it[i] = true;

@@ -57,12 +57,14 @@ bool is_at_hand(const Tensor& x) {
 
 // The integers, all of which are in range.
 std::vector<uint64_t> checked_values(std::string_view what, const Tensor& index, int64_t axis,
-                                     int64_t size, Negative negative = Negative::kFromEnd) {
+                                     int64_t size, Negative negative = Negative::kFromEnd,
+                                     std::optional<int64_t> ignored = {}) {
   const bool is_unsigned = !index.dtype().is_signed();
   const DType type = index.dtype();
   std::vector<uint64_t> all = bits_of_bytes(type, index.bytes());
   for (const uint64_t bits : all) {
     const auto i = int64_t(bits);
+    if (ignored && i == *ignored) continue;
     // Unsigned ones past 63 bits wrapped.
     const bool is_below = is_unsigned || negative == Negative::kOutOfRange ? i < 0 : i < -size;
     if (!is_below && i < size) {
@@ -110,6 +112,7 @@ struct NamedAxis {
   int64_t axis, size;
   Negative negative;
   bool is_checked;
+  std::optional<int64_t> ignored{};  // an integer that counts as in range
 
   DType dtype_of_places(DType from) const {
     const bool is_wide = from.bits() == 64 || from == dtypes::uint32 || size > kMostInt32;
@@ -119,7 +122,7 @@ struct NamedAxis {
 
 // Throws where the integers are none, or are at hand and one is out of range.
 NamedAxis checked_axis(std::string_view what, const Tensor& index, int64_t axis, int64_t size,
-                       Negative negative) {
+                       Negative negative, std::optional<int64_t> ignored = {}) {
   const DType from = index.dtype();
   if (!from.is_int()) {
     throw DTypeError(fmt::format("[{}] an index has dtype {}; allowed are integers and bool", what,
@@ -130,12 +133,14 @@ NamedAxis checked_axis(std::string_view what, const Tensor& index, int64_t axis,
         fmt::format("[{}] axis {} has size 0: no index is within its bounds", what, axis));
   }
   const bool is_checked = is_at_hand(index);
-  if (is_checked) checked_values(what, index, axis, size, negative);
-  return {axis, size, negative, is_checked};
+  if (is_checked) checked_values(what, index, axis, size, negative, ignored);
+  // None of its dtype is that one.
+  if (ignored && (*ignored < bounds_of(from).lo || *ignored > bounds_of(from).hi)) ignored.reset();
+  return {axis, size, negative, is_checked, ignored};
 }
 
 Places places_on(const NamedAxis& named, const Ref<Value>& given) {
-  const auto& [axis, size, negative, is_checked] = named;
+  const auto& [axis, size, negative, is_checked, ignored] = named;
   const DType from = given->dtype(), type = named.dtype_of_places(from);
   const bool counts_back = negative == Negative::kFromEnd && from.is_signed();
   const auto is_within = [&](Interval all) {
@@ -158,8 +163,11 @@ Places places_on(const NamedAxis& named, const Ref<Value>& given) {
   }
   if (is_sure) return {std::move(i)};
   const Ref<Value> is_below = both(Op::CMPLT, i, zero);
-  const Ref<Value> valid =
+  Ref<Value> valid =
       both(Op::AND, apply(Op::NOT, dtypes::bool_, shape, is_below), both(Op::CMPLT, i, end));
+  if (ignored) {
+    valid = both(Op::OR, valid, both(Op::CMPEQ, i, number(device, type, *ignored)));
+  }
   return {guarded(std::move(i), given, valid, axis, size), valid};
 }
 
@@ -221,6 +229,42 @@ Ref<Value> index_along(std::string_view what, const Tensor& index, size_t axis, 
   };
   return deferred({type, device_of(index), index.shape(), kValuesOfIndex}, written_out,
                   read(index));
+}
+
+namespace {
+
+NamedAxis class_axis(std::string_view what, const Tensor& y, int64_t axis, int64_t count,
+                     std::optional<int64_t> ignored) {
+  return checked_axis(what, y, axis, count, Negative::kOutOfRange, ignored);
+}
+
+}  // namespace
+
+bool are_classes(std::string_view what, const Tensor& y, int64_t axis, int64_t count,
+                 std::optional<int64_t> ignored) {
+  return class_axis(what, y, axis, count, ignored).is_checked;
+}
+
+Tensor as_classes(std::string_view what, const Tensor& y, int64_t axis, int64_t count,
+                  std::optional<int64_t> ignored) {
+  const NamedAxis named = class_axis(what, y, axis, count, ignored);
+  const DType type = named.dtype_of_places(y.dtype());
+  if (named.is_checked) {
+    return ignored ? tensor_of(within(cast_value(read(y), type), count)) : y;
+  }
+  const auto written_out = [named](Ints, const Ref<Value>& given) {
+    return places_on(named, given).index;
+  };
+  Ref<Value> places =
+      deferred({type, device_of(y), y.shape(), kValuesOfIndex}, written_out, read(y));
+  return tensor_of(within(std::move(places), count));
+}
+
+Ref<Value> within(Ref<Value> places, int64_t size) {
+  Device& device = places->device();
+  const DType type = places->dtype();
+  const Ref<Value> least = number(device, type, 0), most = number(device, type, size - 1);
+  return both(Op::MIN, both(Op::MAX, places, least), most);
 }
 
 std::optional<std::vector<int64_t>> places_at_hand(std::string_view what, const Tensor& index,

@@ -36,6 +36,17 @@ Ref<Value> index_of(std::string_view what, const Tensor& index, int64_t axis, in
 // all axes of these sizes, merged; one step until it is computed. They have as many axes.
 Ref<Value> index_along(std::string_view what, const Tensor& index, size_t axis, Ints sizes,
                        Negative negative = Negative::kFromEnd);
+// Whether the integers of `y` are surely classes: from 0 to `count` - 1, or the one that is
+// ignored. Throws as places_of does, where they are in memory and one is none. False where nobody
+// knows yet.
+bool are_classes(std::string_view what, const Tensor& y, int64_t axis, int64_t count,
+                 std::optional<int64_t> ignored = {});
+// The same integers; the one that is ignored may be any class. Where they are not computed yet,
+// what is computed from one that is no class fails.
+Tensor as_classes(std::string_view what, const Tensor& y, int64_t axis, int64_t count,
+                  std::optional<int64_t> ignored = {});
+// Places that are in range anyway: this says so to those who index with them (index_bounds.h).
+Ref<Value> within(Ref<Value> places, int64_t size);
 // The same places as numbers, where they are in memory that can be looked at. None where not.
 std::optional<std::vector<int64_t>> places_at_hand(std::string_view what, const Tensor& index,
                                                    int64_t axis, int64_t size);

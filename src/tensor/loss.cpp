@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "ir/dtype.h"
+#include "tensor/chosen.h"
 #include "tensor/operand.h"
 #include "tensor/places.h"
 #include "tensor/term.h"
@@ -42,17 +43,18 @@ size_t class_axis(std::string_view what, const Tensor& x, const Tensor& classes)
   return axis;
 }
 
-// x at the class of each row: (n, classes, ...) and (n, ...) -> (n, ...). 0 for a class that is
-// none.
+// x at the class of each row: (n, classes, ...) and (n, ...) -> (n, ...).
 Tensor at_class(const Tensor& x, const Tensor& classes, size_t axis) {
   const Tensor is_class = places_along(x, axis).eq(classes.unsqueeze(int64_t(axis)));
   return Tensor::where(is_class, x, 0.0).sum(std::vector<int64_t>{int64_t(axis)});
 }
 
 // Of log-probabilities. Rows of the class that is ignored count nothing.
-Tensor negative_likelihood(const Tensor& x, const Tensor& classes, size_t axis,
+Tensor negative_likelihood(std::string_view what, const Tensor& x, const Tensor& y, size_t axis,
                            const std::optional<Tensor>& weight, std::optional<int64_t> ignored,
                            Reduction reduction) {
+  const Tensor classes = as_classes(what, y.dtype().is_bool() ? y.cast(dtypes::uint8) : y,
+                                    int64_t(axis), x.shape()[axis], ignored);
   Tensor losses = at_class(x, classes, axis).neg();
   std::optional<Tensor> weights;  // of rows
   if (weight) {
@@ -62,7 +64,7 @@ Tensor negative_likelihood(const Tensor& x, const Tensor& classes, size_t axis,
     losses = losses.mul(*weights);
   }
   if (ignored) {
-    const Tensor counts = classes.ne(*ignored);
+    const Tensor counts = y.ne(*ignored);
     losses = Tensor::where(counts, losses, 0.0);
     weights = weights ? Tensor::where(counts, *weights, 0.0) : counts.cast(x.dtype());
   }
@@ -79,10 +81,11 @@ void check_smoothing(std::string_view what, double smoothing) {
 }
 
 // Rows with classes as integers. Smoothing is a mean over all classes.
-Tensor of_classes(const Tensor& log_probabilities, const Tensor& y, size_t axis, double smoothing,
-                  std::optional<int64_t> ignored, Reduction reduction) {
+Tensor of_classes(std::string_view what, const Tensor& log_probabilities, const Tensor& y,
+                  size_t axis, double smoothing, std::optional<int64_t> ignored,
+                  Reduction reduction) {
   const Tensor& x = log_probabilities;
-  Tensor loss = negative_likelihood(x, y, axis, {}, ignored, reduction);
+  Tensor loss = negative_likelihood(what, x, y, axis, {}, ignored, reduction);
   if (smoothing == 0) return loss;
   Tensor spread = x.mean(std::vector<int64_t>{int64_t(axis)}).neg();
   if (ignored) {
@@ -127,7 +130,8 @@ Tensor Tensor::cross_entropy(const Tensor& y, Reduction reduction, double label_
   const DType result = real_dtype(dtype());
   if (!y.dtype().is_float()) {
     const size_t along = class_axis("cross_entropy", *this, y);
-    return of_classes(x, y, along, label_smoothing, ignored, reduction).cast(result);
+    return of_classes("cross_entropy", x, y, along, label_smoothing, ignored, reduction)
+        .cast(result);
   }
   check_same_shape("cross_entropy", *this, y);
   const double share = label_smoothing / double(x.shape()[size_t(axis)]);
@@ -144,7 +148,7 @@ Tensor Tensor::nll_loss(const Tensor& y, std::optional<Tensor> weight,
                                  text_of_shape(shape()), shape()[axis],
                                  text_of_shape(weight->shape())));
   }
-  return negative_likelihood(computed(*this), y, axis, weight, ignore_index, reduction)
+  return negative_likelihood("nll_loss", computed(*this), y, axis, weight, ignore_index, reduction)
       .cast(real_dtype(dtype()));
 }
 
@@ -157,7 +161,7 @@ Tensor Tensor::sparse_categorical_crossentropy(const Tensor& y, int64_t ignore_i
                                  what, text_of_shape(shape()), text_of_shape(y.shape())));
   }
   const Tensor x = computed(*this).log_softmax(-1);
-  return of_classes(x, y, shape().size() - 1, label_smoothing, ignore_index, reduction)
+  return of_classes(what, x, y, shape().size() - 1, label_smoothing, ignore_index, reduction)
       .cast(real_dtype(dtype()));
 }
 

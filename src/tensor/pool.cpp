@@ -14,6 +14,7 @@
 #include "ir/op.h"
 #include "ir/scalar.h"
 #include "runtime/device.h"
+#include "tensor/chosen.h"
 #include "tensor/operand.h"
 #include "tensor/positions.h"
 #include "tensor/windows.h"
@@ -159,8 +160,10 @@ Tensor Tensor::max_unpool2d(const Tensor& indices, const PoolOptions& options,
   const int64_t from = int64_t(first);
   Sizes flat(shape().subspan(0, first));
   flat.push_back(size);
-  const Tensor empty = zeros(flat, dtype(), device());
-  return empty.scatter(-1, indices.flatten(from), flatten(from)).reshape(result);
+  const Tensor planes = zeros(flat, dtype(), device());
+  chosen_along(what, planes, first, indices.flatten(from), Negative::kOutOfRange)
+      .write(what, read(flatten(from)));
+  return planes.reshape(result);
 }
 
 }  // namespace weft

@@ -236,8 +236,9 @@ Tensor Tensor::one_hot(int64_t num_classes) const {
   if (num_classes < 0) {
     throw ShapeError(fmt::format("[one_hot] {} classes; allowed are 0 or more", num_classes));
   }
+  const Tensor given = as_classes("one_hot", *this, int64_t(ndim()), num_classes);
   const Tensor classes = arange(int64_t(0), num_classes, int64_t(1), dtypes::int32, device());
-  return unsqueeze(-1).binary(Op::CMPEQ, classes).cast(dtypes::int32);
+  return given.unsqueeze(-1).binary(Op::CMPEQ, classes).cast(dtypes::int32);
 }
 
 }  // namespace weft

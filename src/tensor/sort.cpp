@@ -14,6 +14,7 @@
 #include "base/ref.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
+#include "tensor/chosen.h"
 #include "tensor/operand.h"
 #include "tensor/places.h"
 #include "value/deferred.h"
@@ -195,13 +196,7 @@ Tensor places_in_order(const Tensor& row, int64_t axis, bool descending) {
   const Ref<Value> places =
       deferred({dtypes::int32, device_of(row), last.shape(), values_of_order(count)}, written_out,
                read(last));
-  // They are in range anyway: this says so to those who index with them (index_bounds.h).
-  const auto limit = [&](Op op, const Ref<Value>& x, int64_t to) {
-    const Ref<Value> number = wrapped_constant(x->device(), dtypes::int32, to);
-    return apply(op, dtypes::int32, x->shape(), x, number);
-  };
-  const Ref<Value> bounded = limit(Op::MIN, limit(Op::MAX, places, 0), count - 1);
-  return tensor_of(bounded).transpose(axis, -1);
+  return tensor_of(within(places, count)).transpose(axis, -1);
 }
 
 // The first `count` of them, and the values there; without a count all.

@@ -173,6 +173,20 @@ Tensor Tensor::arange(Number start, Number stop, Number step, std::optional<DTyp
   return tensor_of(cast_value(std::move(value), type));
 }
 
+namespace {
+
+// The bytes as 0 and 1; nothing where they are.
+std::vector<std::byte> as_bools(std::span<const std::byte> bytes) {
+  std::byte seen{};
+  for (const std::byte b : bytes) seen |= b;
+  if (seen <= std::byte(1)) return {};
+  std::vector<std::byte> bools(bytes.begin(), bytes.end());
+  for (std::byte& b : bools) b = std::byte(b != std::byte(0));
+  return bools;
+}
+
+}  // namespace
+
 Tensor Tensor::from_bytes(std::span<const std::byte> bytes, Ints shape, DType dtype,
                           std::string_view device_name) {
   check_dtype("from_bytes", dtype);
@@ -184,7 +198,8 @@ Tensor Tensor::from_bytes(std::span<const std::byte> bytes, Ints shape, DType dt
                                  text_of_shape(shape), dtype.name(), needed, bytes.size()));
   }
   Ref<Buffer> buffer = Buffer::make(device, bytes.size());
-  buffer->copy_in(bytes);
+  const std::vector<std::byte> bools = dtype.is_bool() ? as_bools(bytes) : std::vector<std::byte>();
+  buffer->copy_in(bools.empty() ? bytes : bools);
   return tensor_of(Value::make_filled(dtype, device, shape, std::move(buffer)));
 }
 
@@ -229,6 +244,11 @@ bool is_lone_part(const Tensor& x) {
   return hull.hi - hull.lo < x.storage()->numel() && !x.storage()->is_realized();
 }
 
+// A bool view of other elements: their bytes may be any.
+bool is_bool_of_bytes(const Tensor& x) {
+  return x.dtype().is_bool() && !x.storage()->dtype().is_bool();
+}
+
 // The same view of no more of its storage than lies between its first and its last element. Strides
 // stay: what is a view of it, and what has to be a copy, does not depend on what was realised.
 Tensor cut_to_hull(const Tensor& x) {
@@ -261,7 +281,9 @@ Tensor& Tensor::leave_rest() {
   return *this;
 }
 
-Tensor Tensor::snapshot() const { return is_lone_part(*this) ? clone() : *this; }
+Tensor Tensor::snapshot() const {
+  return is_lone_part(*this) || is_bool_of_bytes(*this) ? clone() : *this;
+}
 
 namespace {
 
@@ -338,7 +360,7 @@ std::vector<std::byte> laid_out(const Buffer& buffer, const View& view) {
 
 std::vector<std::byte> Tensor::bytes() const {
   refuse_values_while_captured();
-  if (is_lone_part(*this)) return clone().bytes();
+  if (is_lone_part(*this) || is_bool_of_bytes(*this)) return clone().bytes();
   Ref<Buffer> memory = storage_->memory();
   while (!memory) {  // more than once when another thread writes
     Storage* const one[] = {storage_.get()};

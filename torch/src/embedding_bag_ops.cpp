@@ -14,6 +14,7 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "tensor/chosen.h"
 #include "tensor/positions.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
@@ -29,6 +30,11 @@ enum Mode : int64_t { kSum, kMean, kMax };
 
 weft::Tensor zeros(Ints shape, DType dtype) {
   return weft::Tensor::zeros(shape, dtype, weft_device().name());
+}
+
+// The rows of a table that indices name, from 0 on.
+weft::Tensor rows_named(const at::Tensor& indices, int64_t count) {
+  return as_classes("embedding_bag", operand(indices), 0, count);
 }
 
 // The bag of each index: how many bags begin at it or before, less one.
@@ -70,7 +76,8 @@ Four embedding_bag(const at::Tensor& weight, const at::Tensor& indices, const at
     return {zeroed({bags, size}, type), zeroed({count}, of_index), zeroed({bags}, of_index),
             mode == kMax ? zeroed({bags, size}, of_index) : zeroed({0}, of_index)};
   }
-  const weft::Tensor index = operand(indices), bag = bags_of(offsets, count, bags);
+  const weft::Tensor index = rows_named(indices, weight.size(0));
+  const weft::Tensor bag = bags_of(offsets, count, bags);
   weft::Tensor rows = wide_operand(weight).index_select(0, index);
   const weft::Tensor counts = counted(index, padding, rows.dtype());
   const weft::Tensor sizes = zeros({bags}, rows.dtype()).index_add(0, bag, counts);
@@ -120,10 +127,11 @@ at::Tensor bag_backward(const at::Tensor& gradient, const at::Tensor& indices,
   const weft::Tensor sizes = operand(bag_size).cast(g.dtype());
   if (mode == kMax) {
     g = weft::Tensor::where(sizes.eq(0.0).unsqueeze(1), 0.0, g);
-    put(result, zeros({rows, size}, g.dtype()).scatter(0, operand(maximum_indices), g, Op::ADD));
+    const weft::Tensor largest = rows_named(maximum_indices, rows);
+    put(result, zeros({rows, size}, g.dtype()).scatter(0, largest, g, Op::ADD));
     return result;
   }
-  const weft::Tensor index = operand(indices), bag = operand(offset2bag);
+  const weft::Tensor index = rows_named(indices, rows), bag = operand(offset2bag);
   if (mode == kMean) g = g.div(sizes.maximum(1.0).unsqueeze(1));
   weft::Tensor scale = counted(index, padding, g.dtype());
   if (is_given(sample_weights)) scale = scale.mul(wide_operand(*sample_weights).cast(g.dtype()));
@@ -143,7 +151,7 @@ at::Tensor sample_weights_backward(const at::Tensor& gradient, const at::Tensor&
               "mode='sum'");
   at::Tensor result = empty({indices.numel()}, gradient.scalar_type());
   if (result.numel() == 0) return result;
-  const weft::Tensor index = operand(indices);
+  const weft::Tensor index = rows_named(indices, weight.size(0));
   const weft::Tensor bag = offset2bag.numel() != 0
                                ? operand(offset2bag)
                                : bags_of(offsets, indices.numel(), offsets.numel());

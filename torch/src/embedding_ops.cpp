@@ -10,16 +10,17 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "tensor/chosen.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {
 namespace {
 
-// Indices from 0 on: a negative one is out of range, as one past the last is.
-weft::Tensor checked(const at::Tensor& indices, int64_t count) {
-  const weft::Tensor index = operand(indices);
-  return weft::Tensor::where(index.lt(int64_t(0)), count, index);
+// The rows of a table that indices name, from 0 on: a negative one is out of range, as one past the
+// last is.
+weft::Tensor rows_named(const at::Tensor& indices, int64_t count) {
+  return as_classes("embedding", operand(indices), 0, count).flatten();
 }
 
 void check_indices(const at::Tensor& indices) {
@@ -36,7 +37,7 @@ at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices, int64_
   sizes.push_back(weight.size(1));
   at::Tensor result = empty(sizes, weight.scalar_type());
   if (result.numel() == 0) return result;
-  const weft::Tensor index = checked(indices, weight.size(0)).flatten();
+  const weft::Tensor index = rows_named(indices, weight.size(0));
   put(result, operand(weight).index_select(0, index).reshape(sizes));
   return result;
 }
@@ -57,7 +58,7 @@ at::Tensor embedding_backward(const at::Tensor& gradient, const at::Tensor& indi
     put(result, number(0, gradient.scalar_type()));
     return result;
   }
-  const weft::Tensor index = operand(indices).flatten();
+  const weft::Tensor index = rows_named(indices, rows);
   weft::Tensor g = wide_operand(gradient).reshape({index.numel(), columns});
   if (scale_by_frequency) {
     const weft::Tensor counts = counts_of(index, rows, g.dtype());
@@ -73,7 +74,7 @@ at::Tensor& renorm(at::Tensor& self, const at::Tensor& indices, double max_norm,
   TORCH_CHECK(self.dim() == 2, "embedding_renorm_: expected a 2D tensor");
   check_indices(indices);
   if (self.numel() == 0 || indices.numel() == 0) return self;
-  const weft::Tensor x = wide_operand(self), index = operand(indices).flatten();
+  const weft::Tensor x = wide_operand(self), index = rows_named(indices, self.size(0));
   const std::vector<int64_t> last{1};
   const weft::Tensor size = x.abs();
   const weft::Tensor norm = norm_type == 2   ? x.square().sum(last, true).sqrt()

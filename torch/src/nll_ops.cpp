@@ -1,5 +1,5 @@
 // Negative log likelihood: of log-probabilities, that of the class of each row. The gradient finds
-// classes by comparing: it is elementwise.
+// classes by comparing: it is elementwise. Both fail where a class is none.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,9 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
+#include "tensor/chosen.h"
 #include "tensor/deferred_tensor.h"
+#include "tensor/operand.h"
 #include "tensor/positions.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
@@ -31,17 +33,32 @@ namespace {
 using MaybeTensor = std::optional<at::Tensor>;
 using Two = std::array<weft::Tensor, 2>;
 
-// A row of classes is along axis 1, or axis 0 of a vector.
+// What classes there are: along axis 1, or axis 0 of a vector.
+struct Classes {
+  int64_t rank, count, ignored;
+  bool are_checked;  // those given are surely classes
+
+  int64_t axis() const { return rank == 1 ? 0 : 1; }
+};
+// Throws IndexError where the classes are in memory and one is none.
+Classes classes_for(const at::Tensor& self, const weft::Tensor& target, int64_t ignored) {
+  Classes classes{.rank = self.dim(), .count = 0, .ignored = ignored, .are_checked = false};
+  classes.count = self.size(classes.axis());
+  classes.are_checked = are_classes("nll_loss", target, classes.axis(), classes.count, ignored);
+  return classes;
+}
+
 struct Rows {
-  weft::Tensor classes;                 // of each row, 0 where it is ignored
+  weft::Tensor classes;                 // of each row, any where it is ignored
   weft::Tensor counts;                  // whether it is not ignored
   std::optional<weft::Tensor> weights;  // of each row
 };
-Rows rows_of(const weft::Tensor& target, const std::optional<weft::Tensor>& weight, int64_t ignored,
-             DType type) {
-  const weft::Tensor given = target.cast(dtypes::int64);
-  const weft::Tensor counts = given.ne(ignored);
-  const weft::Tensor classes = weft::Tensor::where(counts, given, int64_t(0));
+Rows rows_of(const weft::Tensor& target, const std::optional<weft::Tensor>& weight,
+             const Classes& among, DType type) {
+  const weft::Tensor counts = target.cast(dtypes::int64).ne(among.ignored);
+  const weft::Tensor classes =
+      among.are_checked ? tensor_of(within(read(target.cast(dtypes::int64)), among.count))
+                        : as_classes("nll_loss", target, among.axis(), among.count, among.ignored);
   if (!weight) return {classes, counts, {}};
   const weft::Tensor of_class = weight->cast(type).reshape({weight->numel()});
   return {classes, counts,
@@ -49,19 +66,13 @@ Rows rows_of(const weft::Tensor& target, const std::optional<weft::Tensor>& weig
               counts, of_class.index_select(0, classes.flatten()).reshape(classes.shape()), 0.0)};
 }
 
-// A class past the last is an error when the loss is read; so is a negative one.
-weft::Tensor checked(const weft::Tensor& classes, int64_t count) {
-  return weft::Tensor::where(classes.lt(int64_t(0)), count, classes);
-}
-
 Two written_out_forward(const weft::Tensor& x, const weft::Tensor& target,
                         const std::optional<weft::Tensor>& weight, int64_t reduction,
-                        int64_t ignored) {
-  Rows rows = rows_of(target, weight, ignored, x.dtype());
-  const int64_t axis = x.ndim() == 1 ? 0 : 1;
-  const weft::Tensor index = checked(rows.classes, x.shape()[size_t(axis)]);
+                        const Classes& among) {
+  Rows rows = rows_of(target, weight, among, x.dtype());
+  const weft::Tensor& index = rows.classes;
   const weft::Tensor at_class =
-      x.gather(axis, x.ndim() == 1 ? index.reshape({1}) : index.unsqueeze(1));
+      x.gather(among.axis(), x.ndim() == 1 ? index.reshape({1}) : index.unsqueeze(1));
   weft::Tensor losses = at_class.reshape(rows.classes.shape()).neg();
   if (rows.weights) losses = losses.mul(*rows.weights);
   losses = weft::Tensor::where(rows.counts, losses, 0.0);
@@ -76,48 +87,49 @@ Two written_out_forward(const weft::Tensor& x, const weft::Tensor& target,
 Two forward(const at::Tensor& self, const at::Tensor& target, const MaybeTensor& weight,
             int64_t reduction, int64_t ignored) {
   const weft::Tensor x = wide_operand(self), t = operand(target);
+  const Classes among = classes_for(self, t, ignored);
   if (is_given(weight)) {
-    return written_out_forward(x, t, wide_operand(weight), reduction, ignored);
+    return written_out_forward(x, t, wide_operand(weight), reduction, among);
   }
   const auto nth = [&](size_t n, Ints shape) {
-    const auto formula = [n, reduction, ignored](const weft::Tensor& a, const weft::Tensor& b) {
-      return written_out_forward(a, b, {}, reduction, ignored)[n];
+    const auto formula = [n, reduction, among](const weft::Tensor& a, const weft::Tensor& b) {
+      return written_out_forward(a, b, {}, reduction, among)[n];
     };
     return deferred_tensor(x.dtype(), shape, formula, x, t);
   };
   return {nth(0, reduction == at::Reduction::None ? t.shape() : Ints()), nth(1, {})};
 }
 
-// The number of classes is that of an axis of self, which has as many axes as `rank`.
 weft::Tensor written_out_backward(const weft::Tensor& gradient, const weft::Tensor& target,
                                   const std::optional<weft::Tensor>& weight,
                                   const weft::Tensor& total_weight, int64_t reduction,
-                                  int64_t ignored, int64_t rank, int64_t class_count) {
+                                  const Classes& among) {
   weft::Tensor g = gradient.neg();
   if (reduction == at::Reduction::Mean) g = g.div(total_weight);
-  Rows rows = rows_of(target, weight, ignored, g.dtype());
+  Rows rows = rows_of(target, weight, among, g.dtype());
   if (rows.weights) g = g.mul(*rows.weights);
   g = weft::Tensor::where(rows.counts, g, 0.0);
   const auto by_row = [&](const weft::Tensor& x) {
-    if (rank == 1) return x.reshape({1});
+    if (among.rank == 1) return x.reshape({1});
     return x.ndim() == 0 ? x : x.unsqueeze(1);
   };
-  const weft::Tensor place = positions(weft_device(), class_count, rank == 1 ? 0 : 1, size_t(rank));
+  const weft::Tensor place =
+      positions(weft_device(), among.count, size_t(among.axis()), size_t(among.rank));
   return weft::Tensor::where(place.eq(by_row(rows.classes)), by_row(g), 0.0);
 }
 
 weft::Tensor backward(const at::Tensor& gradient, const at::Tensor& self, const at::Tensor& target,
                       const MaybeTensor& weight, int64_t reduction, int64_t ignored,
                       const at::Tensor& total_weight) {
-  const int64_t rank = self.dim(), count = self.size(rank == 1 ? 0 : 1);
   const weft::Tensor g = wide_operand(gradient), t = operand(target);
+  const Classes among = classes_for(self, t, ignored);
   const weft::Tensor total = wide_operand(total_weight);
   if (is_given(weight)) {
-    return written_out_backward(g, t, wide_operand(weight), total, reduction, ignored, rank, count);
+    return written_out_backward(g, t, wide_operand(weight), total, reduction, among);
   }
-  const auto formula = [reduction, ignored, rank, count](
-                           const weft::Tensor& a, const weft::Tensor& b, const weft::Tensor& c) {
-    return written_out_backward(a, b, {}, c, reduction, ignored, rank, count);
+  const auto formula = [reduction, among](const weft::Tensor& a, const weft::Tensor& b,
+                                          const weft::Tensor& c) {
+    return written_out_backward(a, b, {}, c, reduction, among);
   };
   return deferred_tensor(g.dtype(), ints(self.sizes()), formula, g, t, total);
 }

@@ -12,6 +12,7 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "tensor/chosen.h"
 #include "tensor/operand.h"
 #include "weft/tensor.h"
 
@@ -50,8 +51,11 @@ at::Tensor& unpool_out(const at::Tensor& self, const at::Tensor& indices, IntArr
   if (out.numel() == 0) return out;
   const int64_t first = self.dim() - int64_t(count);
   const weft::Tensor x = operand(self).flatten(first);
-  const weft::Tensor zeros = weft::Tensor::zeros(sizes, x.dtype(), x.device()).flatten(first);
-  put(out, zeros.scatter(-1, operand(indices).flatten(first), x).reshape(sizes));
+  const weft::Tensor planes = weft::Tensor::zeros(sizes, x.dtype(), x.device()).flatten(first);
+  chosen_along("max_unpool", planes, size_t(first), operand(indices).flatten(first),
+               Negative::kOutOfRange)
+      .write("max_unpool", read(x));
+  put(out, planes.reshape(sizes));
   return out;
 }
 template <size_t count>
