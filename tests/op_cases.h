@@ -112,7 +112,7 @@ struct OpCase {
       if (target.can(Op::CAST, type) && target.can(Op::CAST, to)) {
         keep("CAST to " + to.name(), builder.add(Op::CAST, to.vec(lanes), {x[0]}));
       }
-      if (type.bits() == to.bits() && target.can(Op::BITCAST, to)) {
+      if (type.item_bytes() == to.item_bytes() && target.can(Op::BITCAST, to)) {
         keep("BITCAST to " + to.name(), builder.add(Op::BITCAST, to.vec(lanes), {x[0]}));
       }
     }

@@ -103,9 +103,11 @@ Found check_bitcast(UOp n) {
     return bad_dtype("cannot view the bits of {} as {}: both must have a width", from.name(),
                      to.name());
   }
-  if (from.bits() == to.bits() && from.lanes == to.lanes) return {};
+  // bool is a byte of memory.
+  const int from_bits = from.item_bytes() * 8, to_bits = to.item_bytes() * 8;
+  if (from_bits == to_bits && from.lanes == to.lanes) return {};
   return bad_dtype("cannot view the bits of {} as {}: {} bits against {}", from.name(), to.name(),
-                   from.bits() * from.lanes, to.bits() * to.lanes);
+                   from_bits * from.lanes, to_bits * to.lanes);
 }
 
 bool same(Shape a, Shape b) {

@@ -162,6 +162,7 @@ const CRow* constant_row(UOp n) {
 CRow c_row(UOp n) {
   const DType type = n.srcs().back().dtype();
   if (n.is(Op::CAST)) return cast_row(type, n.dtype());
+  if (is_cast_of_bool(n.op(), type, n.dtype())) return cast_row(held_as(type), held_as(n.dtype()));
   if (n.is(Op::BITCAST)) return held_as(type) == held_as(n.dtype()) ? kSameBits : kBitcast;
   if (n.is(Op::WHERE)) return found(find_row(kRows, n.op(), held_as(type)));
   if (n.src_count() == 2) {

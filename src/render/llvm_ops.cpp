@@ -184,6 +184,7 @@ bool has_short_form(Op op, UOp c) {
 
 const LlvmRow* llvm_row(Op op, DType from, DType to) {
   if (op == Op::CAST) return cast_row(from, to);
+  if (is_cast_of_bool(op, from, to)) return cast_row(held_as(from), held_as(to));
   if (op == Op::BITCAST) return bitcast_row(held_as(from), held_as(to));
   return find_row(kRows, op, op == Op::WHERE ? held_as(from) : from);
 }

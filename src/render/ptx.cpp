@@ -407,9 +407,14 @@ class PtxRenderer : public Renderer {
   // ----------------------------------------------------------------------------- elementwise
 
   std::string one_value(UOp n, const Lanes& operands) {
-    const DType from = n.srcs().back().dtype().element(), to = n.dtype().element();
-    if (n.is(Op::BITCAST)) return expand(n, ptx_bitcast(from, to), operands, from, to);
-    if (!n.is(Op::CAST)) return expand(n, ptx_row(n), operands, from, to);
+    DType from = n.srcs().back().dtype().element(), to = n.dtype().element();
+    if (is_cast_of_bool(n.op(), from, to)) {
+      from = held_as(from), to = held_as(to);
+    } else if (n.is(Op::BITCAST)) {
+      return expand(n, ptx_bitcast(from, to), operands, from, to);
+    } else if (!n.is(Op::CAST)) {
+      return expand(n, ptx_row(n), operands, from, to);
+    }
     std::string x = operands[0];
     DType at = from;
     for (const DType next : ptx_cast_path(from, to)) {

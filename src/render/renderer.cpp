@@ -141,6 +141,10 @@ DType held_as(DType type) {
   }
 }
 
+bool is_cast_of_bool(Op op, DType from, DType to) {
+  return op == Op::BITCAST && from.is_bool() != to.is_bool();
+}
+
 bool is_aligned(UOp pointer) {
   const int64_t lanes = pointer.dtype().lanes;
   UOp at = pointer;

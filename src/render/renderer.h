@@ -52,6 +52,9 @@ bool is_splat(UOp n);
 // The dtypes whose values are held as unsigned integers, for which renderers have no arithmetic.
 DType held_as(DType type);
 
+// A BITCAST from a byte to bool, or from bool to a byte: the CAST of what they are held as.
+bool is_cast_of_bool(Op op, DType from, DType to);
+
 // A pointer to a vector is proved to be aligned to its size, where memory itself is.
 bool is_aligned(UOp pointer);
 

@@ -129,6 +129,9 @@ bool has_short_form(Op op, UOp c) {
 const TritonRow* triton_row(UOp n) {
   const DType type = n.srcs().back().dtype();
   if (n.is(Op::CAST)) return triton_cast(type, n.dtype());
+  if (is_cast_of_bool(n.op(), type, n.dtype())) {
+    return triton_cast(held_as(type), held_as(n.dtype()));
+  }
   if (n.is(Op::BITCAST)) return held_as(type) == held_as(n.dtype()) ? &kSame : &kBitcast;
   if (n.is(Op::WHERE)) return find_row(kRows, n.op(), held_as(type));
   if (n.src_count() == 2 && has_short_form(n.op(), n.src(1))) {

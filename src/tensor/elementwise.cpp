@@ -163,10 +163,10 @@ Tensor Tensor::cast(DType dtype) const {
 
 Tensor Tensor::bitcast(DType dtype) const {
   check_element_dtype("bitcast", dtype);
-  if (dtype.bits() != this->dtype().bits()) {
+  if (dtype.item_bytes() != this->dtype().item_bytes()) {
     throw DTypeError(fmt::format("[bitcast] cannot view the bits of {} as {}: {} bits against {}",
-                                 this->dtype().name(), dtype.name(), this->dtype().bits(),
-                                 dtype.bits()));
+                                 this->dtype().name(), dtype.name(), this->dtype().item_bytes() * 8,
+                                 dtype.item_bytes() * 8));
   }
   View view = view_;
   view.dtype = dtype;

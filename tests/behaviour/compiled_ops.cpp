@@ -103,7 +103,7 @@ class OpKernels {
     for (const DType to : kTypes) {
       if ((missing_ & set_of(to.scalar)) != 0) continue;
       add_kernel("CAST to " + to.name(), Op::CAST, [&](auto x) { return cast(x[0], to); });
-      if (type_.bits() != to.bits() || type_.is_bool() || to.is_bool()) continue;
+      if (type_.item_bytes() != to.item_bytes()) continue;
       add_kernel("BITCAST to " + to.name(), Op::BITCAST, [&](auto x) { return bitcast(x[0], to); });
     }
   }

@@ -227,6 +227,15 @@ def test_bitcasts(dtype: DType, to: DType) -> None:
     assert got.tobytes() == a.tobytes() and got.dtype == numpy_type(to)
 
 
+@pytest.mark.parametrize("dtype", [dtypes.uint8, dtypes.int8, dtypes.float8_e4m3])
+def test_a_byte_as_bool_is_whether_it_is_not_zero(dtype: DType) -> None:
+    a = np.arange(256, dtype=np.uint8).view(numpy_type(dtype))
+    as_bool = UOp.buffer(dtype, 256, "CPU", 0).bitcast(dtypes.bool)
+    assert_same(as_bool.evaluate({0: a}), np.arange(256) != 0)
+    back = as_bool.bitcast(dtypes.uint8).evaluate({0: a})
+    assert_same(back, (np.arange(256) != 0).astype(np.uint8))
+
+
 def test_random_expressions() -> None:
     choose = np.random.default_rng(11)
     for dtype in [dtypes.int32, dtypes.uint8, dtypes.float32]:

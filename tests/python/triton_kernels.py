@@ -96,7 +96,7 @@ def all_ops(dtype: DType, threads: int) -> tuple[UOp, dict[int, Array], dict[int
                          lambda op=op, n=number: x[0].alu(op, UOp.const(dtype, n)))  # type: ignore[misc]
     for to in TYPES:
         keep(f"CAST to {to.name}", lambda to=to: x[0].cast(to))  # type: ignore[misc]
-        if to.itemsize == dtype.itemsize and not to.is_bool and not dtype.is_bool:
+        if to.itemsize == dtype.itemsize:
             keep(f"BITCAST to {to.name}", lambda to=to: x[0].bitcast(to))  # type: ignore[misc]
     memory = {**dict(enumerate(given)), 3: condition}
     names, stores = {}, []

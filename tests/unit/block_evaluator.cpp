@@ -162,7 +162,7 @@ void BlockEvaluator::add(UOp n) {
   std::function<void()> step;
   if (n.is(Op::WHERE)) {
     with_type(type, [&](auto t) { step = choose<decltype(t)>(to, srcs[0], srcs[1], srcs[2]); });
-  } else if (n.is(Op::BITCAST)) {
+  } else if (n.is(Op::BITCAST) && !n.dtype().is_bool()) {
     step = [=] { std::memcpy(to, srcs[0], kN * 8); };
   } else if (n.is(Op::CAST) && converts_plainly(type, n.dtype())) {
     with_type(type, [&](auto from) {

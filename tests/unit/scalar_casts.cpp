@@ -140,6 +140,14 @@ TEST(ScalarCasts, BitcastKeepsTheBits) {
   EXPECT_EQ(bitcast(dtypes::int16, dtypes::bfloat16, uint64_t(int64_t(-1))), 0xffffu);
   EXPECT_EQ(int64_t(bitcast(dtypes::uint8, dtypes::int8, 0x80)), -128);
   EXPECT_EQ(bitcast(dtypes::float32, dtypes::uint32, 0x7f800001), 0x7f800001u);  // signalling
+  for (const DType byte : {dtypes::uint8, dtypes::float8_e4m3}) {
+    for (const uint64_t bits : {1u, 2u, 0x80u, 0xffu}) {
+      EXPECT_EQ(bitcast(byte, dtypes::bool_, bits), 1u);
+    }
+    EXPECT_EQ(bitcast(byte, dtypes::bool_, 0), 0u);
+    EXPECT_EQ(bitcast(dtypes::bool_, byte, 1), 1u);
+  }
+  EXPECT_EQ(bitcast(dtypes::int8, dtypes::bool_, uint64_t(int64_t(-2))), 1u);
 }
 
 std::optional<uint64_t> there_and_back(DType type, uint64_t bits) {
