@@ -182,13 +182,20 @@ at::Tensor& rrelu_out(const at::Tensor& self, at::Tensor& noise, const at::Scala
   return out;
 }
 
+struct ReluMeta : UnaryMeta {
+  void meta(const at::Tensor& self) {
+    TORCH_CHECK(self.scalar_type() != at::kBool, "Boolean inputs not supported for relu");
+    UnaryMeta::meta(self);
+  }
+};
+
 // NOLINTBEGIN: PyTorch's macros
 #define WEFT_ACTIVATION(name, formula)                                                \
   structured<at::meta::structured_##name, formula, at::_ops::name, at::_ops::name##_, \
              at::_ops::name##_out>(m)
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  native<at::_ops::relu, FunctionalForm<UnaryMeta, kPlain<relu>, at::_ops::relu>::call>(m);
-  native<at::_ops::relu_, InPlaceForm<UnaryMeta, kPlain<relu>, at::_ops::relu_>::call>(m);
+  native<at::_ops::relu, FunctionalForm<ReluMeta, kPlain<relu>, at::_ops::relu>::call>(m);
+  native<at::_ops::relu_, InPlaceForm<ReluMeta, kPlain<relu>, at::_ops::relu_>::call>(m);
   WEFT_ACTIVATION(silu, kReal<silu>);
   WEFT_ACTIVATION(mish, mish);
   WEFT_ACTIVATION(gelu, gelu);
