@@ -32,6 +32,13 @@ def dtype_of(rng: random.Random) -> torch.dtype:
     return rng.choice(DTYPES)
 
 
+def first(a: torch.Tensor, dim: int) -> torch.Tensor:
+    """The place 0 of an axis that has one."""
+    if a.dim() and a.size(dim) == 0:
+        raise ValueError("an axis of size 0")
+    return torch.tensor([0], device=a.device)
+
+
 def number_for(t: torch.Tensor, rng: random.Random) -> Any:
     """A number that most tensors of the dtype hold."""
     small = rng.randrange(-2, 6)
@@ -164,7 +171,7 @@ WRITES: dict[str, Result] = {
     "fill_ by a tensor": lambda a, b, rng: a.fill_(b.flatten()[0]),
     "relu_": lambda a, b, rng: a.relu_(),
     "clamp_": lambda a, b, rng: a.clamp_(-64, 64),
-    "index_fill_": lambda a, b, rng: a.index_fill_(axis_of(a, rng), torch.tensor([0], device=a.device), 5),
+    "index_fill_": lambda a, b, rng: a.index_fill_(dim := axis_of(a, rng), first(a, dim), 5),
     "index_fill_ twice": lambda a, b, rng: a.index_fill_(dim := axis_of(a, rng), places_from_0(a, rng, dim), number_for(a, rng)),
     "index_add_": lambda a, b, rng: a.index_add_(dim := axis_of(a, rng), i := places_from_0(a, rng, dim),
                                                  torch.ones_like(a).index_select(dim, i)),
@@ -189,7 +196,7 @@ WRITES: dict[str, Result] = {
     "bits": lambda a, b, rng: a.view(torch.int32).bitwise_and_(-256),
     "bytes of bools": lambda a, b, rng: bits_of(a).bitwise_xor_(1) if a.dtype == torch.bool else a.neg_(),
     "copy from the CPU": lambda a, b, rng: a.copy_(torch.full(a.shape, 2.0)),
-    "out": lambda a, b, rng: torch.mul(a, 2, out=resized(b, a.shape)),
+    "out": lambda a, b, rng: into(a, b),
     "resize_": lambda a, b, rng: resized(a, a.shape[:-1]),
 }
 FREE_OF_OVERLAPS = {  # what writes one value, or raises
@@ -199,8 +206,18 @@ FREE_OF_OVERLAPS = {  # what writes one value, or raises
 
 def resized(t: torch.Tensor, shape: torch.Size) -> torch.Tensor:
     """In place, unless its memory would have to grow: what is in new memory is anything."""
-    elements = t.untyped_storage().nbytes() // t.itemsize
-    return t.resize_(shape) if t.storage_offset() + shape.numel() <= elements else t
+    return t.resize_(shape) if has_room(t, shape) else t
+
+
+def has_room(t: torch.Tensor, shape: torch.Size) -> bool:
+    return (t.storage_offset() + shape.numel()) * t.itemsize <= t.untyped_storage().nbytes()
+
+
+def into(a: torch.Tensor, b: torch.Tensor) -> None:
+    """A product into a tensor that may be resized; what was loaded does not grow."""
+    if not has_room(b, a.shape):
+        raise ValueError("its memory would grow")
+    torch.mul(a, 2, out=b)
 
 
 # ------------------------------------------------------------------------------ what is undefined

@@ -14,7 +14,8 @@ from typing import Any
 import torch
 import weft.torch  # noqa: F401
 from opinfo import CRASHED, FAILED, PASSED, SKIPPED, chosen, read_results
-from opinfo_exceptions import CANCELLED, CPU_ARGUMENTS, CPU_WRONG, OTHER_ERRORS, RANDOM, SPARSE, TIES, UNINITIALISED
+from opinfo_exceptions import (
+    BY_ITS_PRODUCTS, CANCELLED, CPU_ARGUMENTS, CPU_WRONG, OTHER_ERRORS, RANDOM, SPARSE, TIES, UNINITIALISED)
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 from torch.utils._pytree import tree_leaves, tree_map
@@ -77,7 +78,7 @@ def result_of(op: OpInfo, dtype: torch.dtype, given: argparse.Namespace) -> dict
 
 def samples_of(op: OpInfo, form: str, dtype: torch.dtype) -> Iterator[SampleInput]:
     has = {"fwd": True, "inplace": op.inplace_variant is not None, "out": op.supports_out,
-           "expanded": op.inplace_variant is not None, "expanded_out": op.supports_out,
+           "expanded": op.inplace_variant is not None and op.full_name not in BY_ITS_PRODUCTS,
            "grad": op.supports_autograd and (dtype.is_floating_point or dtype.is_complex),
            "errors": op.error_inputs_func is not None and dtype is torch.float32}  # they have dtypes of their own
     if not has[form]:
@@ -273,20 +274,9 @@ def expanded(t: torch.Tensor, axis: int) -> torch.Tensor:
 
 
 def in_place_expanded(op: OpInfo, sample: SampleInput) -> Any:
-    """Through an expanded axis, the first and the last; what raises is compared, too."""
+    """Through an axis that is expanded, the first or the last; that it raises is a result, too."""
     return [told(lambda a=axis: op.inplace_variant(expanded(sample.input, a), *sample.args, **sample.kwargs))
             for axis in (0, -1)]
-
-
-def into_expanded_outputs(op: OpInfo, sample: SampleInput) -> Any:
-    results = forward(op, sample)
-
-    def into(axis: int) -> Any:
-        outputs = tree_map(lambda t: expanded(t, axis) if isinstance(t, torch.Tensor) else t, results)
-        op(sample.input, *sample.args, **{**sample.kwargs, "out": outputs})
-        return outputs
-
-    return [told(lambda a=axis: into(a)) for axis in (0, -1)]
 
 
 def told(program: Callable[[], Any]) -> Any:
@@ -310,7 +300,7 @@ def gradients(op: OpInfo, sample: SampleInput) -> Any:
 
 
 FORMS = {"fwd": forward, "errors": values, "inplace": in_place, "out": into_outputs, "grad": gradients,
-         "expanded": in_place_expanded, "expanded_out": into_expanded_outputs}
+         "expanded": in_place_expanded}
 
 
 def matches(expected: Any, actual: Any) -> bool:

@@ -113,3 +113,57 @@ def test_sums_are_refused(d):
 def test_copies_are_refused(d):
     _, e = expanded(d)
     e.copy_(torch.ones(6, 2, device=d))
+
+
+@same_on_both
+def test_thresholds(d):
+    a, e = expanded(d)
+    torch.nn.functional.threshold_(e, 3.0, -1.0)
+    return a
+
+
+@same_on_both
+def test_the_last_of_cumulative_extremes_counts(d):
+    a, e = expanded(d)
+    torch.cummax(numbers(d, 6, 2), 1, out=(e, torch.empty(6, 2, dtype=torch.long, device=d)))
+    return a
+
+
+@same_on_both
+def test_triangles_are_written_to_outputs(d):
+    (a, e), (b, f) = expanded(d), expanded(d)
+    torch.tril(numbers(d, 6, 2), out=e)
+    torch.triu(numbers(d, 6, 2), out=f)
+    return a, b
+
+
+@raises_on_both(RuntimeError)
+def test_many_small_matrices_are_copied_and_refused(d):
+    numbers(d, 2, 2, 3, 1).expand(2, 2, 3, 3).tril_()
+
+
+def outputs_that_are_refused(d):
+    x, y, place = numbers(d, 6, 2), numbers(d, 2, 2), torch.empty(6, 2, dtype=torch.long, device=d)
+    return {
+        "cumsum": lambda e: torch.cumsum(x, 1, out=e),
+        "cumsum_": lambda e: e.cumsum_(0),
+        "mm": lambda e: torch.mm(x, y, out=e),
+        "addmm_": lambda e: e.addmm_(x, y),
+        "sort": lambda e: torch.sort(x, 1, out=(e, place)),
+        "topk": lambda e: torch.topk(x, 2, 1, out=(e, place)),
+        "mean": lambda e: torch.mean(numbers(d, 6, 2, 3), 2, out=e),
+        "abs": lambda e: torch.abs(torch.complex(x, x), out=e),
+        "linspace": lambda e: torch.linspace(0, 1, 2, out=e[0]),
+        "normal_": lambda e: e.normal_(),
+        "rrelu_": lambda e: torch.nn.functional.rrelu_(e),
+        "put_": lambda e: e.put_(torch.tensor([1], device=d), torch.ones(1, device=d)),
+    }
+
+
+@pytest.mark.parametrize("name", list(outputs_that_are_refused("cpu")))
+def test_what_differs_is_not_written_twice(name):
+    for d in ("cpu", "weft"):
+        a, e = expanded(d)
+        with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+            outputs_that_are_refused(d)[name](e)
+    assert a.tolist() == [0, 1, 2, 3, 4, 5]  # on weft

@@ -299,7 +299,8 @@ std::optional<Chosen> filled(const at::Tensor& self, int64_t dim, const at::Tens
 at::Tensor& index_fill_scalar(at::Tensor& self, int64_t dim, const at::Tensor& index,
                               const at::Scalar& value) {
   const auto part = filled(self, dim, index);
-  if (part) part->write("index_fill_", read(number(checked_number(value, self.scalar_type()), self.scalar_type())));
+  const c10::ScalarType type = self.scalar_type();
+  if (part) part->write("index_fill_", read(number(checked_number(value, type), type)));
   return self;
 }
 
