@@ -18,6 +18,7 @@
 #include "tensor/operand.h"
 #include "value/movement.h"
 #include "value/value.h"
+#include "value/view.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -201,6 +202,7 @@ bool write_by_mask(const Tensor& x, Indices index, const Ref<Value>& value) {
   if (index.size() != 1) return false;
   const auto* by = std::get_if<ByTensor>(index.data());
   if (by == nullptr || !by->view.dtype.is_bool() || by->view.rank() > x.view().rank()) return false;
+  if (has_overlap(x.view())) return false;  // what is not true is not written
   const Tensor mask = tensor_in(*by);
   const size_t rest = x.view().rank() - by->view.rank();
   Sizes own(value->shape());

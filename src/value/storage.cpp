@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/ref.h"
 #include "ir/op.h"
 #include "runtime/buffer.h"
@@ -199,6 +200,9 @@ void Storage::write(const View& view, Ref<Value> value) {
   if (view.numel() == 0) {
     tie(std::move(value));
     return;
+  }
+  if (!value->shape().empty() && !equal(value->shape(), view.shape)) {
+    throw InternalError("storage: a write of a value that has not the shape of its view");
   }
   if (StorageWatch* watch = storage_watch()) watch->touch(*this);
   value = bits_as(std::move(value), dtype_);

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Random programs of views and writes that share memory, by PyTorch on its CPU and on device weft.
+"""Random programs of views, copies and writes that share memory, by PyTorch on its CPU and on device weft.
 
     fuzz_torch.py [--seed 1] [--count 1000] [--first 0] [--processes 1] [--failures 1]
                   [--known REGEX] [--case N] [--show]
 
-Values, shapes, strides, offsets, version counters and the kinds of errors must be the same after each program, and
-values now and then within it. A program that fails is made as small as it gets and printed.
+Values, dtypes, shapes, strides, offsets, version counters, gradients and the kinds of errors must be the same after each
+program, and now and then within it. A program that fails is made as small as it gets and printed.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ from typing import Any
 import torch
 import weft.torch  # noqa: F401
 from drive import Failed, Fuzzer
+from torch_statements import RESULTS, VIEWS, WRITES, Tensors, gradients, is_undefined, start
 
 torch.set_num_threads(1)
-warnings.simplefilter("ignore")  # of outputs that are resized
+warnings.simplefilter("ignore")  # of outputs that are resized, and of writes to expanded tensors
 
-Tensors = list[torch.Tensor]
-MOST_TENSORS = 12
+MOST_TENSORS = 16
+FIRST_THAT_GOES = 7  # those that a program begins with stay
+STATEMENTS = 30
+NOT_IMPLEMENTED = NotImplementedError.__name__
 
 
 @dataclasses.dataclass
@@ -36,118 +39,20 @@ class Step:
     seed: int
 
 
-def axis_of(t: torch.Tensor, rng: random.Random) -> int:
-    return rng.randrange(max(t.dim(), 1))
+def operands(step: Step, tensors: Tensors) -> tuple[torch.Tensor, torch.Tensor]:
+    """Most times two that fit together."""
+    a = tensors[step.first % len(tensors)]
+    fitting = tensors if step.seed % 4 == 0 else [t for t in tensors if fits(t.shape, a.shape)]
+    return a, fitting[step.second % len(fitting)]
 
 
-def set_to_part(a: torch.Tensor, offset: int) -> torch.Tensor:
-    if a.untyped_storage().nbytes() < 4 * (offset + 6):
-        raise ValueError("it would grow, and what is there then is anything")
-    return torch.empty(0, device=a.device).set_(a.untyped_storage(), offset, (2, 3), (3, 1))
-
-
-VIEWS: dict[str, Any] = {
-    "t": lambda a, rng: a.t(),
-    "select": lambda a, rng: a.select(axis_of(a, rng), 0),
-    "narrow": lambda a, rng: a.narrow(axis_of(a, rng), 1, max(1, a.size(0) // 2)),
-    "flatten": lambda a, rng: a.reshape(-1),
-    "diagonal": lambda a, rng: a.diagonal(rng.randrange(2)),
-    "as_strided": lambda a, rng: a.as_strided((2, 2), (rng.randrange(4), rng.randrange(4)), rng.randrange(3)),
-    "expand": lambda a, rng: a.unsqueeze(0).expand(2, *a.shape),
-    "every second": lambda a, rng: a[::2],
-    "windows": lambda a, rng: a.unfold(axis_of(a, rng), 2, 1),
-    "permute": lambda a, rng: a.permute(rng.sample(range(a.dim()), a.dim())),
-    "detach": lambda a, rng: a.detach(),
-    "data": lambda a, rng: a.data,
-    "chunk": lambda a, rng: a.chunk(2, axis_of(a, rng))[-1],
-    "view of pairs": lambda a, rng: torch.view_as_complex(a.view(-1, 2)).conj().imag,
-    "squeeze": lambda a, rng: a.unsqueeze(axis_of(a, rng)).squeeze(),
-    "set_": lambda a, rng: set_to_part(a, rng.randrange(2)),
-}
-RESULTS: dict[str, Any] = {
-    "add": lambda a, b, rng: a + b,
-    "mul": lambda a, b, rng: a * 0.5,
-    "flip": lambda a, b, rng: a.flip(axis_of(a, rng)),
-    "where": lambda a, b, rng: torch.where(a > 3, a, b),
-    "amax": lambda a, b, rng: a.amax(axis_of(a, rng)),
-    "cat": lambda a, b, rng: torch.cat([a, b]),
-    "index": lambda a, b, rng: a[torch.tensor([0, -1], device=a.device)],
-    "gather": lambda a, b, rng: a.gather(0, torch.zeros([1] * a.dim(), dtype=torch.long, device=a.device)),
-    "clone": lambda a, b, rng: a.clone(),
-    "int": lambda a, b, rng: a.int().float(),
-}
-WRITES: dict[str, Any] = {
-    "add_": lambda a, b, rng: a.add_(b),
-    "mul_": lambda a, b, rng: a.mul_(0.5),
-    "copy_": lambda a, b, rng: a.copy_(b),
-    "zero_": lambda a, b, rng: a.zero_(),
-    "fill_": lambda a, b, rng: a.fill_(rng.randrange(9)),
-    "relu_": lambda a, b, rng: a.relu_(),
-    "clamp_": lambda a, b, rng: a.clamp_(-64, 64),
-    "index_fill_": lambda a, b, rng: a.index_fill_(axis_of(a, rng), torch.tensor([0], device=a.device), 5),
-    "masked_fill_": lambda a, b, rng: a.masked_fill_(a > 4, -1),
-    "setitem": lambda a, b, rng: a.__setitem__(torch.tensor([0, -1], device=a.device), 3),
-    "foreach": lambda a, b, rng: torch._foreach_add_([a, b], 1),
-    "bits": lambda a, b, rng: a.view(torch.int32).bitwise_and_(-256),
-    "copy from the CPU": lambda a, b, rng: a.copy_(torch.full(a.shape, 2.0)),
-    "out": lambda a, b, rng: torch.mul(a, 2, out=b),
-    "resize_": lambda a, b, rng: resized(a, a.shape[:-1]),
-}
-OF_SEPARATE_ELEMENTS = {"index_fill_", "masked_fill_", "setitem"}  # on others PyTorch warns that they are deprecated
-FREE_OF_OVERLAPS = {"zero_", "fill_"}  # what writes one value
-
-
-def resized(t: torch.Tensor, shape: torch.Size) -> torch.Tensor:
-    """In place, unless its memory would have to grow: what is in new memory is anything."""
-    elements = t.untyped_storage().nbytes() // t.itemsize
-    return t.resize_(shape) if t.storage_offset() + shape.numel() <= elements else t
-
-
-def addresses(t: torch.Tensor) -> torch.Tensor:
-    """The elements of the storage that each element of the tensor is."""
-    places = torch.full((1,), t.storage_offset())
-    for size, stride in zip(t.shape, t.stride()):
-        places = (places[:, None] + torch.arange(size) * stride).reshape(-1)
-    return places
-
-
-def is_expanded(t: torch.Tensor) -> bool:
-    return any(stride == 0 and size > 1 for stride, size in zip(t.stride(), t.shape))
-
-
-def overlaps(t: torch.Tensor) -> bool:
-    """Whether two elements of what is written are one; PyTorch leaves it undefined, but for strides of 0."""
-    if t.numel() == 0 or is_expanded(t):
-        return False
-    places = addresses(t)
-    return places.unique().numel() != places.numel()
-
-
-def meet(written: torch.Tensor, read: torch.Tensor) -> bool:
-    """Whether they share elements in a way that PyTorch does not promise to notice."""
-    if written.untyped_storage()._cdata != read.untyped_storage()._cdata:
-        return False
-    same = ("shape", "stride", "storage_offset")
-    if all(a() == b() if callable(a := getattr(written, k)) and callable(b := getattr(read, k)) else
-           getattr(written, k) == getattr(read, k) for k in same):
-        return False
-    return bool(set(addresses(written).tolist()) & set(addresses(read).tolist()))
-
-
-def is_undefined(name: str, a: torch.Tensor, b: torch.Tensor) -> bool:
-    if name in VIEWS or name in RESULTS or name in FREE_OF_OVERLAPS:
-        return False
-    written = b if name == "out" else a
-    if name in OF_SEPARATE_ELEMENTS and is_expanded(written):
-        return True
-    if name == "foreach":
-        return overlaps(a) or overlaps(b) or meet(a, b)
-    return overlaps(written) or meet(a, b)
+def fits(shape: torch.Size, to: torch.Size) -> bool:
+    return len(shape) <= len(to) and all(n in (1, m) for n, m in zip(reversed(shape), reversed(to)))
 
 
 def apply(step: Step, tensors: Tensors) -> str:
     """The kind of error, if any."""
-    a, b = tensors[step.first % len(tensors)], tensors[step.second % len(tensors)]
+    a, b = operands(step, tensors)
     rng = random.Random(step.seed)
     try:
         if is_undefined(step.name, a, b):
@@ -155,48 +60,60 @@ def apply(step: Step, tensors: Tensors) -> str:
         if step.name in VIEWS:
             tensors.append(VIEWS[step.name](a, rng))
         elif step.name in RESULTS:
-            tensors.append(RESULTS[step.name](a, b, rng))
+            result = RESULTS[step.name](a, b, rng)
+            tensors.extend(result if isinstance(result, list) else [result])
+        elif step.name == "gradients":
+            tensors.extend(gradients(tensors, step.first))
         else:
             WRITES[step.name](a, b, rng)
     except Exception as error:  # noqa: BLE001  the other device must raise it, too
         return type(error).__name__
-    if len(tensors) > MOST_TENSORS:
-        del tensors[2]
+    del tensors[FIRST_THAT_GOES:FIRST_THAT_GOES + max(0, len(tensors) - MOST_TENSORS)]
     return ""
 
 
-def compare(step: Step, here: Tensors, there: Tensors) -> None:
-    for number, (a, b) in enumerate(zip(here, there)):
-        def told(t: torch.Tensor) -> tuple[Any, ...]:
-            return tuple(t.shape), [s for s, n in zip(t.stride(), t.shape) if n > 1] if t.numel() else [], \
-                t.storage_offset(), t._version, t.is_neg()
+def told(t: torch.Tensor) -> tuple[Any, ...]:
+    strides = [stride for stride, size in zip(t.stride(), t.shape) if size > 1] if t.numel() else []
+    return t.dtype, tuple(t.shape), strides, t.storage_offset(), t._version, t.is_neg(), t.is_conj(), t.requires_grad
 
+
+def plain(t: torch.Tensor) -> torch.Tensor:
+    """Its values, as reals of which none is NaN."""
+    t = t.detach().cpu().resolve_conj().resolve_neg()
+    return (torch.view_as_real(t) if t.is_complex() else t).nan_to_num(7)
+
+
+def compare(step: Step, here: Tensors, there: Tensors) -> None:
+    if len(here) != len(there):
+        raise Failed(f"after {step}: {len(there)} tensors instead of {len(here)}")
+    for number, (a, b) in enumerate(zip(here, there)):
         if told(a) != told(b):
             raise Failed(f"after {step}: tensor {number} is {told(b)} instead of {told(a)}")
-        values = b.cpu()
-        if not torch.equal(values.nan_to_num(7), a.nan_to_num(7)):
-            raise Failed(f"after {step}: tensor {number} is\n{values}\ninstead of\n{a}")
-
-
-def start(device: str) -> Tensors:
-    return [torch.arange(24.0).reshape(4, 6).clone().to(device), torch.arange(24.0).mul(-1).to(device)]
+        if not torch.equal(plain(b), plain(a)):
+            raise Failed(f"after {step}: tensor {number} is\n{b.cpu()}\ninstead of\n{a}")
 
 
 def run(steps: list[Step]) -> None:
     here, there = start("cpu"), start("weft")
     for number, step in enumerate(steps):
-        told, tells = apply(step, here), apply(step, there)
-        if told != tells:
-            raise Failed(f"{step}: {tells or 'no error'} instead of {told or 'no error'}")
+        told_here = apply(step, here)
+        if told_here == NOT_IMPLEMENTED:
+            continue  # the CPU has no kernel for the dtype; weft may have one
+        told_there = apply(step, there)
+        if told_here != told_there:
+            raise Failed(f"{step}: {told_there or 'no error'} instead of {told_here or 'no error'}")
         if step.seed % 8 == 0 or number == len(steps) - 1:
-            compare(step, here, there)
+            try:
+                compare(step, here, there)
+            except RuntimeError as error:
+                raise Failed(f"after {step}: {error}") from error
 
 
 def make(text: str) -> list[Step]:
     rng = random.Random(text)
-    names = [*VIEWS, *RESULTS, *WRITES, *WRITES]
+    names = [*VIEWS, *RESULTS, *WRITES, *WRITES, "gradients", "leaf", "leaf"]
     return [Step(rng.choice(names), rng.randrange(1 << 16), rng.randrange(1 << 16), rng.randrange(1 << 16))
-            for _ in range(25)]
+            for _ in range(STATEMENTS)]
 
 
 def script_of(steps: list[Step]) -> str:

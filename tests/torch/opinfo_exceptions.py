@@ -25,6 +25,9 @@ SPARSE = {
 # Their further arguments PyTorch wants on the CPU, whatever device the first is on.
 CPU_ARGUMENTS = {"tensor_split"}
 
+# Through an expanded tensor PyTorch's CPU computes what hangs on how its products of matrices go along.
+BY_ITS_PRODUCTS = {"addmv", "baddbmm"}
+
 # They name elements, and do not say which among equal ones: where a sample has such, these are compared. With the place
 # of their argument dim; None: they give no indices.
 TIES = {"sort": 0, "argsort": 0, "topk": 1, "kthvalue": 1, "mode": 0, "msort": None}

@@ -14,7 +14,8 @@ from typing import Any
 import torch
 import weft.torch  # noqa: F401
 from opinfo import CRASHED, FAILED, PASSED, SKIPPED, chosen, read_results
-from opinfo_exceptions import CANCELLED, CPU_ARGUMENTS, CPU_WRONG, OTHER_ERRORS, RANDOM, SPARSE, TIES, UNINITIALISED
+from opinfo_exceptions import (
+    BY_ITS_PRODUCTS, CANCELLED, CPU_ARGUMENTS, CPU_WRONG, OTHER_ERRORS, RANDOM, SPARSE, TIES, UNINITIALISED)
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 from torch.utils._pytree import tree_leaves, tree_map
@@ -77,6 +78,7 @@ def result_of(op: OpInfo, dtype: torch.dtype, given: argparse.Namespace) -> dict
 
 def samples_of(op: OpInfo, form: str, dtype: torch.dtype) -> Iterator[SampleInput]:
     has = {"fwd": True, "inplace": op.inplace_variant is not None, "out": op.supports_out,
+           "expanded": op.inplace_variant is not None and op.full_name not in BY_ITS_PRODUCTS,
            "grad": op.supports_autograd and (dtype.is_floating_point or dtype.is_complex),
            "errors": op.error_inputs_func is not None and dtype is torch.float32}  # they have dtypes of their own
     if not has[form]:
@@ -266,6 +268,22 @@ def into_outputs(op: OpInfo, sample: SampleInput) -> Any:
     return outputs
 
 
+def expanded(t: torch.Tensor, axis: int) -> torch.Tensor:
+    """A tensor of this shape of which an axis repeats the first of its elements."""
+    return t.detach().narrow(axis, 0, 1).clone().expand(t.shape) if t.dim() else t.detach().clone()
+
+
+def in_place_expanded(op: OpInfo, sample: SampleInput) -> Any:
+    """Through an axis that is expanded, the first or the last; that it raises is a result, too."""
+    return [told(lambda a=axis: op.inplace_variant(expanded(sample.input, a), *sample.args, **sample.kwargs))
+            for axis in (0, -1)]
+
+
+def told(program: Callable[[], Any]) -> Any:
+    result, error = outcome(program)
+    return type(error) if error else result
+
+
 def gradients(op: OpInfo, sample: SampleInput) -> Any:
     result = forward(op, sample)
     if sample.output_process_fn_grad:
@@ -281,7 +299,8 @@ def gradients(op: OpInfo, sample: SampleInput) -> Any:
     return [result, torch.autograd.grad(outputs, inputs, weights, allow_unused=True)]
 
 
-FORMS = {"fwd": forward, "errors": values, "inplace": in_place, "out": into_outputs, "grad": gradients}
+FORMS = {"fwd": forward, "errors": values, "inplace": in_place, "out": into_outputs, "grad": gradients,
+         "expanded": in_place_expanded}
 
 
 def matches(expected: Any, actual: Any) -> bool:
@@ -298,6 +317,7 @@ def compare(expected: Any, actual: Any, result: dict[str, Any], values: bool = T
     assert len(here) == len(there), f"{len(there)} results instead of {len(here)}"
     for e, a in zip(here, there):
         if isinstance(e, torch.Tensor):
+            assert isinstance(a, torch.Tensor), f"{a} instead of a tensor"
             assert (e.shape, e.dtype) == (a.shape, a.dtype), \
                 f"{tuple(a.shape)} of {a.dtype} instead of {tuple(e.shape)} of {e.dtype}"
             if e.layout == torch.strided:

@@ -26,6 +26,7 @@
 #include "halves.h"
 #include "native.h"
 #include "operators.h"
+#include "overlapping.h"
 #include "storage.h"
 #include "structured.h"
 #include "tensor/term.h"
@@ -182,19 +183,36 @@ at::Tensor& rrelu_out(const at::Tensor& self, at::Tensor& noise, const at::Scala
   return out;
 }
 
+using ThresholdMeta = at::meta::structured_threshold;
+// In place it may be expanded: elements that are one of memory become the same number.
+at::Tensor& threshold_(at::Tensor& self, const at::Scalar& most, const at::Scalar& value) {
+  detail::Shaping<ThresholdMeta, 1> shaping(Form::kInPlace, {self});
+  shaping.meta(self, most, value);
+  if (self.numel() != 0) put_in_order(self, threshold(shaping.shaped(), self, most, value));
+  return self;
+}
+
+struct ReluMeta : UnaryMeta {
+  void meta(const at::Tensor& self) {
+    TORCH_CHECK(self.scalar_type() != at::kBool, "Boolean inputs not supported for relu");
+    UnaryMeta::meta(self);
+  }
+};
+
 // NOLINTBEGIN: PyTorch's macros
 #define WEFT_ACTIVATION(name, formula)                                                \
   structured<at::meta::structured_##name, formula, at::_ops::name, at::_ops::name##_, \
              at::_ops::name##_out>(m)
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  native<at::_ops::relu, FunctionalForm<UnaryMeta, kPlain<relu>, at::_ops::relu>::call>(m);
-  native<at::_ops::relu_, InPlaceForm<UnaryMeta, kPlain<relu>, at::_ops::relu_>::call>(m);
+  native<at::_ops::relu, FunctionalForm<ReluMeta, kPlain<relu>, at::_ops::relu>::call>(m);
+  native<at::_ops::relu_, InPlaceForm<ReluMeta, kPlain<relu>, at::_ops::relu_>::call>(m);
   WEFT_ACTIVATION(silu, kReal<silu>);
   WEFT_ACTIVATION(mish, mish);
   WEFT_ACTIVATION(gelu, gelu);
   WEFT_ACTIVATION(elu, elu);
   WEFT_ACTIVATION(leaky_relu, leaky_relu);
-  WEFT_ACTIVATION(threshold, threshold);
+  structured<ThresholdMeta, threshold, at::_ops::threshold, at::_ops::threshold_out>(m);
+  native<at::_ops::threshold_, threshold_>(m);
   WEFT_ACTIVATION(hardsigmoid, kReal<hardsigmoid>);
   structured<UnaryMeta, kReal<hardswish>, at::_ops::hardswish, at::_ops::hardswish_,
              at::_ops::hardswish_out>(m);

@@ -9,6 +9,7 @@
 #include <ATen/ops/bitwise_xor_meta.h>
 #include <ATen/ops/gcd_meta.h>
 #include <ATen/ops/lcm_meta.h>
+#include <c10/util/Exception.h>
 #include <torch/library.h>
 
 #include "elementwise.h"
@@ -42,6 +43,19 @@ struct LogicalNotMeta : at::TensorIteratorBase {
     build(config);
   }
 };
+
+// Floats have no bits, and bools none to shift or divide: they are refused at the call.
+enum class Bools : uint8_t { kTaken, kRefused };
+template <auto f, Bools bools>
+weft::Tensor of_integers(const Shaped& s, const at::Tensor& a, const at::Tensor& b) {
+  TORCH_CHECK_NOT_IMPLEMENTED(c10::isIntegralType(*s.common, bools == Bools::kTaken),
+                              "an operator of integers is not implemented for '", *s.common, "'");
+  return compute(s, f, a, b);
+}
+template <auto f>
+constexpr auto kOfBits = of_integers<f, Bools::kTaken>;
+template <auto f>
+constexpr auto kOfIntegers = of_integers<f, Bools::kRefused>;
 
 template <Op op>
 Term bits(const Term& x, const Term& y) {
@@ -86,11 +100,11 @@ Term lcm(const Term& x, const Term& y) {
   structured<ComparisonMeta, kPlain<logical<op>>, at::_ops::name, at::_ops::name##_, \
              at::_ops::name##_out>(m)
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  WEFT_BITS(bitwise_and, kPlain<bits<Op::AND>>);
-  WEFT_BITS(bitwise_or, kPlain<bits<Op::OR>>);
-  WEFT_BITS(bitwise_xor, kPlain<bits<Op::XOR>>);
-  WEFT_BITS(bitwise_left_shift, kPlain<bits<Op::SHL>>);
-  WEFT_BITS(bitwise_right_shift, kPlain<shift_right>);
+  WEFT_BITS(bitwise_and, kOfBits<bits<Op::AND>>);
+  WEFT_BITS(bitwise_or, kOfBits<bits<Op::OR>>);
+  WEFT_BITS(bitwise_xor, kOfBits<bits<Op::XOR>>);
+  WEFT_BITS(bitwise_left_shift, kOfIntegers<bits<Op::SHL>>);
+  WEFT_BITS(bitwise_right_shift, kOfIntegers<shift_right>);
   structured<at::meta::structured_bitwise_not, kPlain<invert>, at::_ops::bitwise_not,
              at::_ops::bitwise_not_, at::_ops::bitwise_not_out>(m);
   WEFT_LOGICAL(logical_and, Op::AND);
@@ -99,27 +113,27 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   structured<LogicalNotMeta, logical_not, at::_ops::logical_not, at::_ops::logical_not_,
              at::_ops::logical_not_out>(m);
 
-  structured<at::meta::structured_gcd, kPlain<gcd>, at::_ops::gcd, at::_ops::gcd_,
+  structured<at::meta::structured_gcd, kOfIntegers<gcd>, at::_ops::gcd, at::_ops::gcd_,
              at::_ops::gcd_out>(m);
-  structured<at::meta::structured_lcm, kPlain<lcm>, at::_ops::lcm, at::_ops::lcm_,
+  structured<at::meta::structured_lcm, kOfIntegers<lcm>, at::_ops::lcm, at::_ops::lcm_,
              at::_ops::lcm_out>(m);
 
-  using Left = WithNumber<BinaryMeta, kPlain<bits<Op::SHL>>, at::_ops::__lshift___Tensor,
+  using Left = WithNumber<BinaryMeta, kOfIntegers<bits<Op::SHL>>, at::_ops::__lshift___Tensor,
                           at::_ops::__ilshift___Tensor>;
-  using Right = WithNumber<BinaryMeta, kPlain<shift_right>, at::_ops::__rshift___Tensor,
+  using Right = WithNumber<BinaryMeta, kOfIntegers<shift_right>, at::_ops::__rshift___Tensor,
                            at::_ops::__irshift___Tensor>;
   native<at::_ops::__lshift___Scalar, Left::functional<>>(m);
   native<at::_ops::__ilshift___Scalar, Left::in_place<>>(m);
   native<at::_ops::__rshift___Scalar, Right::functional<>>(m);
   native<at::_ops::__irshift___Scalar, Right::in_place<>>(m);
   native<at::_ops::__lshift___Tensor,
-         FunctionalForm<BinaryMeta, kPlain<bits<Op::SHL>>, at::_ops::__lshift___Tensor>::call>(m);
+         FunctionalForm<BinaryMeta, kOfIntegers<bits<Op::SHL>>, at::_ops::__lshift___Tensor>::call>(m);
   native<at::_ops::__ilshift___Tensor,
-         InPlaceForm<BinaryMeta, kPlain<bits<Op::SHL>>, at::_ops::__ilshift___Tensor>::call>(m);
+         InPlaceForm<BinaryMeta, kOfIntegers<bits<Op::SHL>>, at::_ops::__ilshift___Tensor>::call>(m);
   native<at::_ops::__rshift___Tensor,
-         FunctionalForm<BinaryMeta, kPlain<shift_right>, at::_ops::__rshift___Tensor>::call>(m);
+         FunctionalForm<BinaryMeta, kOfIntegers<shift_right>, at::_ops::__rshift___Tensor>::call>(m);
   native<at::_ops::__irshift___Tensor,
-         InPlaceForm<BinaryMeta, kPlain<shift_right>, at::_ops::__irshift___Tensor>::call>(m);
+         InPlaceForm<BinaryMeta, kOfIntegers<shift_right>, at::_ops::__irshift___Tensor>::call>(m);
 }
 #undef WEFT_BITS
 #undef WEFT_LOGICAL

@@ -26,6 +26,17 @@ DType dtype_of(c10::ScalarType type) {
   return h.dtype;
 }
 
+const c10::Scalar& checked_number(const c10::Scalar& scalar, c10::ScalarType type) {
+  switch (type) {
+#define WEFT_CASE(ctype, name) \
+  case c10::ScalarType::name: static_cast<void>(scalar.to<ctype>()); break;
+    AT_FORALL_SCALAR_TYPES_AND3(Bool, Half, BFloat16, WEFT_CASE)  // NOLINT: PyTorch's macro
+#undef WEFT_CASE
+    default: break;
+  }
+  return scalar;  // NOLINT(bugprone-return-const-ref-from-parameter)
+}
+
 Number number_of(const c10::Scalar& scalar) {
   if (scalar.isBoolean()) return scalar.toBool();
   if (scalar.isIntegral(false)) return scalar.toLong();

@@ -67,5 +67,7 @@ inline c10::IntArrayRef ints(const Sizes& list) { return {list.data(), list.size
 
 // A real number.
 Number number_of(const c10::Scalar& scalar);
+// The same number. Throws what PyTorch throws where the dtype does not hold it.
+const c10::Scalar& checked_number(const c10::Scalar& scalar, c10::ScalarType type);
 
 }  // namespace weft::pytorch

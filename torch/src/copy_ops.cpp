@@ -126,7 +126,7 @@ at::Scalar local_scalar(const at::Tensor& self) {
 
 // The bits of a scalar of any dtype.
 weft::Tensor filling(const at::Scalar& value, c10::ScalarType type) {
-  if (is_computed(type)) return number(value, type);
+  if (is_computed(type)) return number(checked_number(value, type), type);
   at::Tensor element = at::detail::empty_cpu({}, type);
   element.fill_(value);
   const at::Tensor staged = empty({}, type);
@@ -144,6 +144,7 @@ at::Tensor& fill_tensor(at::Tensor& self, const at::Tensor& value) {
               value.dim(), " dimensions.");
   if (self.numel() == 0) return self;
   if (value.device().is_cpu()) return fill_scalar(self, at::native::_local_scalar_dense_cpu(value));
+  at::assert_no_internal_overlap(self);  // it is a copy, as PyTorch has it
   put(self, converted(handle(value), value.scalar_type(), self.scalar_type()));
   return self;
 }

@@ -24,10 +24,12 @@
 #include "ir/op.h"
 #include "native.h"
 #include "operators.h"
+#include "overlapping.h"
 #include "storage.h"
 #include "structured.h"
 #include "tensor/chosen.h"
 #include "tensor/operand.h"
+#include "value/view.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -167,6 +169,18 @@ at::Tensor& index_out(const at::Tensor& self, const OptionalTensors& indices, at
   return out;
 }
 
+// Bools are numbers while they are added up.
+void write_to(const Chosen& places, const weft::Tensor& value, bool accumulate) {
+  if (!accumulate || !places.target.dtype().is_bool()) {
+    places.write("index_put", read(value), accumulate ? std::optional(Op::ADD) : std::nullopt);
+    return;
+  }
+  const weft::Tensor numbers = places.target.cast(dtypes::uint8).clone();
+  Chosen{numbers, places.first, places.past, places.index}.write(
+      "index_put", read(value.cast(dtypes::uint8)), Op::MAX);
+  weft::Tensor(places.target).assign(numbers.ne(int64_t(0)));
+}
+
 at::Tensor& index_put_impl(at::Tensor& self, const OptionalTensors& indices,
                            const at::Tensor& values, bool accumulate, bool /*unsafe*/) {
   at::native::checkIndexTensorTypes(indices, /*allow_int=*/true);
@@ -198,14 +212,10 @@ at::Tensor& index_put_impl(at::Tensor& self, const OptionalTensors& indices,
   if (Ints(g.result).size() != 0 && std::ranges::count(g.result, 0) > 0) return self;
   if (!has_tensors(g.list)) {
     put(self, accumulate ? target.add(value) : value);
-  } else if (!accumulate) {
+  } else if (!accumulate && !is_expanded(target.view())) {
     weft::Tensor(target).set(g.list, value);
-  } else if (self.scalar_type() == c10::kBool) {
-    const weft::Tensor numbers = target.cast(dtypes::uint8).clone();
-    choose(numbers, g.list).write("index_put", read(value.cast(dtypes::uint8)), Op::MAX);
-    put(self, numbers.ne(int64_t(0)));
   } else {
-    choose(target, g.list).write("index_put", read(value), Op::ADD);
+    write_to(in_memory(choose(target, g.list)), value, accumulate);
   }
   return self;
 }
@@ -283,13 +293,14 @@ std::optional<Chosen> filled(const at::Tensor& self, int64_t dim, const at::Tens
   const int64_t size = x.shape()[size_t(dim)];
   TORCH_CHECK_INDEX(size != 0, "index ", index.flatten()[0].item<int64_t>(),
                     " is out of bounds for dimension ", dim, " with size 0");
-  return Chosen{x, dim, dim + 1, index_of("index_fill_", i, dim, size)};
+  return in_memory({x, dim, dim + 1, index_of("index_fill_", i, dim, size)});
 }
 
 at::Tensor& index_fill_scalar(at::Tensor& self, int64_t dim, const at::Tensor& index,
                               const at::Scalar& value) {
   const auto part = filled(self, dim, index);
-  if (part) part->write("index_fill_", read(number(value, self.scalar_type())));
+  const c10::ScalarType type = self.scalar_type();
+  if (part) part->write("index_fill_", read(number(checked_number(value, type), type)));
   return self;
 }
 
@@ -346,14 +357,7 @@ at::Tensor& put_in(at::Tensor& self, const at::Tensor& index, const at::Tensor& 
   const weft::Tensor x = with_axis(handle(self)), i = handle(index).reshape({-1});
   const Chosen places{x, 0, x.ndim(), index_of("put_", i, 0, x.numel())};
   const weft::Tensor value = handle(source).reshape({-1});
-  if (accumulate && self.scalar_type() == c10::kBool) {
-    const weft::Tensor numbers = x.cast(dtypes::uint8).clone();
-    Chosen{numbers, 0, x.ndim(), places.index}.write("put_", read(value.cast(dtypes::uint8)),
-                                                     Op::MAX);
-    weft::Tensor(x).assign(numbers.ne(int64_t(0)));
-    return self;
-  }
-  places.write("put_", read(value), accumulate ? std::optional(Op::ADD) : std::nullopt);
+  write_to(places, value, accumulate);
   return self;
 }
 

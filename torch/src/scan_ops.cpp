@@ -12,9 +12,11 @@
 #include "base/ref.h"
 #include "native.h"
 #include "operators.h"
+#include "overlapping.h"
 #include "storage.h"
 #include "structured.h"
 #include "tensor/deferred_tensor.h"
+#include "tensor/operand.h"
 #include "value/value.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
@@ -50,8 +52,8 @@ std::tuple<at::Tensor, at::Tensor> cumulative(const at::Tensor& self, int64_t di
 template <auto method>
 void cumulative_in(const at::Tensor& self, at::Tensor& values, at::Tensor& places, int64_t dim) {
   Best best = best_so_far<method>(self, at::maybe_wrap_dim(dim, self.dim()));
-  put(values, std::move(best.value));
-  put(places, std::move(best.place));
+  put_in_order(values, tensor_of(std::move(best.value)));
+  put_in_order(places, tensor_of(std::move(best.place)));
 }
 
 struct SameMeta : at::impl::MetaBase {

@@ -20,6 +20,7 @@
 #include "convert.h"
 #include "engine/realize.h"
 #include "ir/op.h"
+#include "overlapping.h"
 #include "reinterpret.h"
 #include "runtime/buffer.h"
 #include "runtime/device.h"
@@ -205,8 +206,12 @@ bool is_in_order(const Place& place, const at::TensorBase& tensor, const Held& t
 void put_at(const Place& place, const at::TensorBase& tensor, const Held& type, Ref<Value> value) {
   const View view = view_of_tensor(tensor, type, place.first);
   if (const Ref<Storage> storage = storage_to_write(*place.memory, view, value)) {
-    if (!value->shape().empty()) value = broadcast(std::move(value), view.shape);
-    storage->write(is_expanded(view) ? without_expanded_axes(view) : view, std::move(value));
+    if (is_expanded(view)) {
+      storage->write(without_expanded_axes(view), for_each_once(std::move(value), view));
+    } else {
+      if (!value->shape().empty()) value = broadcast(std::move(value), view.shape);
+      storage->write(view, std::move(value));
+    }
   }
   keep_bound();
 }

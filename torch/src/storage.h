@@ -46,7 +46,8 @@ weft::Tensor number(const c10::Scalar& scalar, c10::ScalarType type);
 
 // ---- writing
 
-// `value`, cast and broadcast to `tensor`, is what the tensor sees from now on.
+// `value`, cast and broadcast to `tensor`, is what the tensor sees from now on. Throws where that
+// would write an element of memory twice (overlapping.h).
 void put(const at::TensorBase& tensor, weft::Tensor value);
 void put(const at::TensorBase& tensor, Ref<Value> value);
 // A new tensor of these values, contiguous.

@@ -127,6 +127,13 @@ weft::Tensor nan_to_num(const Shaped& s, const at::Tensor& a, std::optional<doub
   };
   return compute(s, f, a);
 }
+// Integers have neither: nothing is written.
+at::Tensor& nan_to_num_(at::Tensor& self, std::optional<double> nan, std::optional<double> positive,
+                        std::optional<double> negative) {
+  if (c10::isIntegralType(self.scalar_type(), true)) return self;
+  return InPlaceForm<UnaryMeta, nan_to_num, at::_ops::nan_to_num_>::call(self, nan, positive,
+                                                                         negative);
+}
 
 // NOLINTBEGIN: PyTorch's macros
 #define WEFT_UNARY(name, formula)                                                     \
@@ -171,8 +178,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   structured<UnaryMeta, abs, at::_ops::abs, at::_ops::abs_, at::_ops::abs_out>(m);
   structured<UnaryFloatMeta, kReal<angle>, at::_ops::angle, at::_ops::angle_out>(m);
   structured<UnaryFloatMeta, logit, at::_ops::logit, at::_ops::logit_, at::_ops::logit_out>(m);
-  structured<UnaryMeta, nan_to_num, at::_ops::nan_to_num, at::_ops::nan_to_num_,
-             at::_ops::nan_to_num_out>(m);
+  structured<UnaryMeta, nan_to_num, at::_ops::nan_to_num, at::_ops::nan_to_num_out>(m);
+  native<at::_ops::nan_to_num_, nan_to_num_>(m);
 }
 #undef WEFT_UNARY
 // NOLINTEND
