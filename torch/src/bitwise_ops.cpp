@@ -9,6 +9,7 @@
 #include <ATen/ops/bitwise_xor_meta.h>
 #include <ATen/ops/gcd_meta.h>
 #include <ATen/ops/lcm_meta.h>
+#include <c10/util/Exception.h>
 #include <torch/library.h>
 
 #include "elementwise.h"
@@ -78,6 +79,15 @@ Term lcm(const Term& x, const Term& y) {
   return where(divisor == zero, zero, size_of(apply(Op::CDIV, x, divisor) * y));
 }
 
+// Of whole numbers alone.
+template <auto f>
+constexpr auto kShift = [](const Shaped& s, const at::Tensor& x, const at::Tensor& y) {
+  TORCH_CHECK_NOT_IMPLEMENTED(c10::isIntegralType(*s.common, /*includeBool=*/false),
+                              "weft: shifts are not implemented for '", c10::toString(*s.common),
+                              "'");
+  return compute(s, f, x, y);
+};
+
 // NOLINTBEGIN: PyTorch's macros
 #define WEFT_BITS(name, formula)                                                     \
   structured<at::meta::structured_##name##_Tensor, formula, at::_ops::name##_Tensor, \
@@ -89,8 +99,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   WEFT_BITS(bitwise_and, kPlain<bits<Op::AND>>);
   WEFT_BITS(bitwise_or, kPlain<bits<Op::OR>>);
   WEFT_BITS(bitwise_xor, kPlain<bits<Op::XOR>>);
-  WEFT_BITS(bitwise_left_shift, kPlain<bits<Op::SHL>>);
-  WEFT_BITS(bitwise_right_shift, kPlain<shift_right>);
+  WEFT_BITS(bitwise_left_shift, kShift<bits<Op::SHL>>);
+  WEFT_BITS(bitwise_right_shift, kShift<shift_right>);
   structured<at::meta::structured_bitwise_not, kPlain<invert>, at::_ops::bitwise_not,
              at::_ops::bitwise_not_, at::_ops::bitwise_not_out>(m);
   WEFT_LOGICAL(logical_and, Op::AND);
@@ -104,22 +114,22 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   structured<at::meta::structured_lcm, kPlain<lcm>, at::_ops::lcm, at::_ops::lcm_,
              at::_ops::lcm_out>(m);
 
-  using Left = WithNumber<BinaryMeta, kPlain<bits<Op::SHL>>, at::_ops::__lshift___Tensor,
+  using Left = WithNumber<BinaryMeta, kShift<bits<Op::SHL>>, at::_ops::__lshift___Tensor,
                           at::_ops::__ilshift___Tensor>;
-  using Right = WithNumber<BinaryMeta, kPlain<shift_right>, at::_ops::__rshift___Tensor,
+  using Right = WithNumber<BinaryMeta, kShift<shift_right>, at::_ops::__rshift___Tensor,
                            at::_ops::__irshift___Tensor>;
   native<at::_ops::__lshift___Scalar, Left::functional<>>(m);
   native<at::_ops::__ilshift___Scalar, Left::in_place<>>(m);
   native<at::_ops::__rshift___Scalar, Right::functional<>>(m);
   native<at::_ops::__irshift___Scalar, Right::in_place<>>(m);
   native<at::_ops::__lshift___Tensor,
-         FunctionalForm<BinaryMeta, kPlain<bits<Op::SHL>>, at::_ops::__lshift___Tensor>::call>(m);
+         FunctionalForm<BinaryMeta, kShift<bits<Op::SHL>>, at::_ops::__lshift___Tensor>::call>(m);
   native<at::_ops::__ilshift___Tensor,
-         InPlaceForm<BinaryMeta, kPlain<bits<Op::SHL>>, at::_ops::__ilshift___Tensor>::call>(m);
+         InPlaceForm<BinaryMeta, kShift<bits<Op::SHL>>, at::_ops::__ilshift___Tensor>::call>(m);
   native<at::_ops::__rshift___Tensor,
-         FunctionalForm<BinaryMeta, kPlain<shift_right>, at::_ops::__rshift___Tensor>::call>(m);
+         FunctionalForm<BinaryMeta, kShift<shift_right>, at::_ops::__rshift___Tensor>::call>(m);
   native<at::_ops::__irshift___Tensor,
-         InPlaceForm<BinaryMeta, kPlain<shift_right>, at::_ops::__irshift___Tensor>::call>(m);
+         InPlaceForm<BinaryMeta, kShift<shift_right>, at::_ops::__irshift___Tensor>::call>(m);
 }
 #undef WEFT_BITS
 #undef WEFT_LOGICAL
