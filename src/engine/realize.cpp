@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -522,7 +523,7 @@ void run_waiting() {
     Storage* const one[] = {storage.get()};
     try {
       run_all(one);
-    } catch (const Error& e) {  // told to whoever reads it
+    } catch (const std::exception& e) {  // told to whoever reads it
       if (shows(2)) show(fmt::format("flush   they failed: {}", e.what()));
     }
   }

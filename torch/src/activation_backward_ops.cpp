@@ -4,6 +4,8 @@
 #include <optional>
 #include <tuple>
 
+#include <ATen/ExpandUtils.h>
+#include <ATen/WrapDimUtils.h>
 #include <ATen/ops/elu_backward_meta.h>
 #include <ATen/ops/gelu_backward_meta.h>
 #include <ATen/ops/hardshrink_backward_meta.h>
@@ -16,6 +18,7 @@
 #include <ATen/ops/softshrink_backward_meta.h>
 #include <ATen/ops/tanh_backward_meta.h>
 #include <ATen/ops/threshold_backward_meta.h>
+#include <c10/util/Exception.h>
 #include <torch/library.h>
 
 #include "convert.h"
@@ -60,26 +63,28 @@ Term hardswish_backward(const Term& g, const Term& x) {
 
 weft::Tensor threshold_backward(const Shaped& s, TensorRef grad, TensorRef self, ScalarRef most) {
   const auto f = [&](const Term& g, const Term& x) {
-    const Term bound = x.like(number_of(most));
+    const Term bound = x.like(number_of(s, most));
     return where((x < bound) | (x == bound), x.like(int64_t(0)), g);
   };
   return compute(s, f, grad, self);
 }
 weft::Tensor leaky_relu_backward(const Shaped& s, TensorRef grad, TensorRef self, ScalarRef slope,
                                  bool) {
-  const auto f = [&](const Term& g, const Term& x) { return where(0 < x, g, g * real_of(slope)); };
-  return compute_reals(s, f, grad, self);
+  const auto f = [&](const Term& g, const Term& x) { return where(0 < x, g, g * real_of(s, slope)); };
+  return compute_floats(s, f, grad, self);
 }
 weft::Tensor elu_backward(const Shaped& s, TensorRef grad, ScalarRef alpha, ScalarRef scale,
                           ScalarRef input_scale, bool is_result, TensorRef self) {
-  const double negative = real_of(alpha) * real_of(scale), inner = real_of(input_scale);
-  const auto f = [=, positive = real_of(scale)](const Term& g, const Term& x) {
+  const double negative = real_of(s, alpha) * real_of(s, scale), inner = real_of(s, input_scale);
+  const auto f = [=, positive = real_of(s, scale)](const Term& g, const Term& x) {
     const Term slope = is_result ? inner * (x + negative) : inner * negative * exp(x * inner);
     return where((x < 0) | (x == 0), g * slope, g * positive);
   };
-  return defer_reals(s, f, grad, self);
+  return defer_floats(s, f, grad, self);
 }
 weft::Tensor gelu_backward(const Shaped& s, TensorRef grad, TensorRef self, c10::string_view kind) {
+  TORCH_CHECK(kind == "none" || kind == "tanh",
+              "approximate argument must be either none or tanh.");
   constexpr double root_half = 0x1.6a09e667f3bcdp-1, root_two_over_pi = 0x1.9884533d43651p-1;
   constexpr double inverse_root_two_pi = 0x1.9884533d43651p-2;
   const auto by_tanh = [](const Term& g, const Term& x) {
@@ -91,23 +96,23 @@ weft::Tensor gelu_backward(const Shaped& s, TensorRef grad, TensorRef self, c10:
     const Term density = exp(-0.5 * (x * x)) * inverse_root_two_pi;
     return g * (0.5 * (1 + erf(x * root_half)) + x * density);
   };
-  return kind == "tanh" ? defer_reals(s, by_tanh, grad, self) : defer_reals(s, by_erf, grad, self);
+  return kind == "tanh" ? defer_floats(s, by_tanh, grad, self) : defer_floats(s, by_erf, grad, self);
 }
 weft::Tensor softplus_backward(const Shaped& s, TensorRef grad, TensorRef self, ScalarRef beta,
                                ScalarRef most) {
-  const auto f = [by = real_of(beta), end = real_of(most)](const Term& g, const Term& x) {
+  const auto f = [by = real_of(s, beta), end = real_of(s, most)](const Term& g, const Term& x) {
     const Term scaled = x * by;
     return where(end < scaled, g, g * sigmoid(scaled));
   };
-  return defer_reals(s, f, grad, self);
+  return defer_floats(s, f, grad, self);
 }
 // Of both shrinks: nothing passes inside.
 weft::Tensor shrink_backward(const Shaped& s, TensorRef grad, TensorRef self, ScalarRef lambda) {
-  const double width = real_of(lambda);
+  const double width = real_of(s, lambda);
   const auto f = [&](const Term& g, const Term& x) {
     return where(!((x < -width) | (width < x)), 0.0, g);
   };
-  return compute_reals(s, f, grad, self);
+  return compute_floats(s, f, grad, self);
 }
 weft::Tensor logit_backward(const Shaped& s, TensorRef grad, TensorRef self,
                             std::optional<double> eps) {
@@ -116,28 +121,19 @@ weft::Tensor logit_backward(const Shaped& s, TensorRef grad, TensorRef self,
     const Term is_outside = (x < least) | (most < x);
     return where(is_outside, x.like(eps ? 0.0 : std::nan("")), g / (x * (1 - x)));
   };
-  return compute_reals(s, f, grad, self);
+  return compute_floats(s, f, grad, self);
 }
 weft::Tensor hardtanh_backward(const Shaped& s, TensorRef grad, TensorRef self, ScalarRef least,
                                ScalarRef most) {
   const auto f = [&](const Term& g, const Term& x) {
-    return where((real_of(least) < x) & (x < real_of(most)), g, 0.0);
+    return where((real_of(s, least) < x) & (x < real_of(s, most)), g, 0.0);
   };
-  return compute_reals(s, f, grad, self);
+  return compute_floats(s, f, grad, self);
 }
-weft::Tensor log_sigmoid_of(TensorRef grad, TensorRef self) {
-  const auto type = computing_type(self.scalar_type());
-  return operand(grad, type).mul(operand(self, type).neg().sigmoid());
-}
-at::Tensor log_sigmoid_backward(TensorRef grad, TensorRef self, TensorRef) {
-  at::Tensor result = empty(self.sizes(), grad.scalar_type());
-  if (self.numel() != 0) put(result, log_sigmoid_of(grad, self));
-  return result;
-}
-at::Tensor& log_sigmoid_backward_out(TensorRef grad, TensorRef self, TensorRef, at::Tensor& out) {
-  at::native::resize_output(out, self.sizes());
-  if (self.numel() != 0) put(out, log_sigmoid_of(grad, self));
-  return out;
+// The third operand is what the CPU's forward kept.
+weft::Tensor log_sigmoid_backward(const Shaped& s, TensorRef grad, TensorRef self, TensorRef) {
+  return compute_floats(
+      s, [](const Term& g, const Term& x) { return g * sigmoid(-x); }, grad, self);
 }
 
 // ---- of two operands
@@ -145,6 +141,11 @@ at::Tensor& log_sigmoid_backward_out(TensorRef grad, TensorRef self, TensorRef, 
 std::tuple<at::Tensor, at::Tensor> prelu_backward(TensorRef grad, TensorRef self,
                                                   TensorRef weight) {
   const auto type = self.scalar_type();
+  check_floats(type);
+  for (const at::Tensor* other : {&grad, &weight}) {
+    TORCH_CHECK(other->scalar_type() == type, "Found dtype ", other->scalar_type(),
+                " but expected ", type);
+  }
   const weft::Tensor g = operand(grad), x = operand(self), w = operand(weight);
   const weft::Tensor is_positive = x.gt(0.0);
   const weft::Tensor by_self = weft::Tensor::where(is_positive, g, w.mul(g));
@@ -158,12 +159,27 @@ weft::Tensor glu_backward_of(TensorRef grad, TensorRef self, int64_t dim) {
   const weft::Tensor g = operand(grad, type), s = b.sigmoid(), by_a = g.mul(s);
   return weft::Tensor::cat({by_a, by_a.mul(1.0 - s).mul(a)}, dim);
 }
+void check_glu(TensorRef grad, TensorRef self, int64_t dim) {
+  check_floats(self.scalar_type());
+  TORCH_CHECK(self.dim() > 0, "glu does not support 0-dimensional tensors");
+  const int64_t axis = at::maybe_wrap_dim(dim, self.dim()), size = self.size(axis);
+  TORCH_CHECK(size % 2 == 0, "Halving dimension must be even, but dimension ", axis, " is size ",
+              size);
+  TORCH_CHECK(grad.scalar_type() == self.scalar_type(), "Found dtype ", grad.scalar_type(),
+              " but expected ", self.scalar_type());
+  at::DimVector half(self.sizes());
+  half[size_t(axis)] /= 2;
+  TORCH_CHECK(at::infer_size_dimvector(grad.sizes(), half) == half, "the gradient has shape ",
+              grad.sizes(), "; it must broadcast to ", half);
+}
 at::Tensor glu_backward(TensorRef grad, TensorRef self, int64_t dim) {
+  check_glu(grad, self, dim);
   at::Tensor result = empty(self.sizes(), self.scalar_type());
   if (self.numel() != 0) put(result, glu_backward_of(grad, self, dim));
   return result;
 }
 at::Tensor& glu_backward_out(TensorRef grad, TensorRef self, int64_t dim, at::Tensor& result) {
+  check_glu(grad, self, dim);
   at::native::resize_output(result, self.sizes());
   if (self.numel() != 0) put(result, glu_backward_of(grad, self, dim));
   return result;
@@ -174,10 +190,10 @@ at::Tensor& glu_backward_out(TensorRef grad, TensorRef self, int64_t dim, at::Te
   structured<at::meta::structured_##name##_backward, formula, at::_ops::name##_backward, \
              at::_ops::name##_backward_grad_input>(m)
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  WEFT_BACKWARD(sigmoid, kDeferred<sigmoid_backward>);
-  WEFT_BACKWARD(tanh, kDeferred<tanh_backward>);
-  WEFT_BACKWARD(silu, kDeferred<silu_backward>);
-  WEFT_BACKWARD(hardsigmoid, kDeferred<hardsigmoid_backward>);
+  WEFT_BACKWARD(sigmoid, kDeferredFloat<sigmoid_backward>);
+  WEFT_BACKWARD(tanh, kDeferredFloat<tanh_backward>);
+  WEFT_BACKWARD(silu, kDeferredFloat<silu_backward>);
+  WEFT_BACKWARD(hardsigmoid, kDeferredFloat<hardsigmoid_backward>);
   WEFT_BACKWARD(threshold, threshold_backward);
   WEFT_BACKWARD(leaky_relu, leaky_relu_backward);
   WEFT_BACKWARD(elu, elu_backward);
@@ -188,12 +204,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   WEFT_BACKWARD(logit, logit_backward);
   structured<BinaryMeta, hardtanh_backward, at::_ops::hardtanh_backward,
              at::_ops::hardtanh_backward_grad_input>(m);
-  native<at::_ops::log_sigmoid_backward, log_sigmoid_backward>(m);
-  native<at::_ops::log_sigmoid_backward_grad_input, log_sigmoid_backward_out>(m);
-  native<at::_ops::hardswish_backward, FunctionalForm<BinaryMeta, kDeferred<hardswish_backward>,
+  structured<SameTypesMeta, log_sigmoid_backward, at::_ops::log_sigmoid_backward,
+             at::_ops::log_sigmoid_backward_grad_input>(m);
+  native<at::_ops::hardswish_backward, FunctionalForm<BinaryMeta, kDeferredFloat<hardswish_backward>,
                                                       at::_ops::hardswish_backward>::call>(m);
   native<at::_ops::mish_backward,
-         FunctionalForm<BinaryMeta, kDeferred<mish_backward>, at::_ops::mish_backward>::call>(m);
+         FunctionalForm<BinaryMeta, kDeferredFloat<mish_backward>, at::_ops::mish_backward>::call>(m);
   native<at::_ops::_prelu_kernel_backward, prelu_backward>(m);
   native<at::_ops::glu_backward, glu_backward>(m);
   native<at::_ops::glu_backward_grad_input, glu_backward_out>(m);

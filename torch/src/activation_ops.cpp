@@ -47,7 +47,7 @@ Term hardswish(const Term& x) { return x * at_most(at_least(x + 3, 0), 6) / 6; }
 weft::Tensor hardtanh(const Shaped& s, const at::Tensor& a, const at::Scalar& least,
                       const at::Scalar& most) {
   const auto f = [&](const Term& x) {
-    const Term low = x.like(number_of(least)), high = x.like(number_of(most));
+    const Term low = x.like(number_of(s, least)), high = x.like(number_of(s, most));
     const Term up = where(x < low, low, x);
     return where(high < up, high, up);
   };
@@ -65,22 +65,22 @@ struct HardtanhMeta : UnaryMeta {
 weft::Tensor threshold(const Shaped& s, const at::Tensor& a, const at::Scalar& most,
                        const at::Scalar& value) {
   const auto f = [&](const Term& x) {
-    const Term bound = x.like(number_of(most));
-    return where((x < bound) | (x == bound), x.like(number_of(value)), x);
+    const Term bound = x.like(number_of(s, most));
+    return where((x < bound) | (x == bound), x.like(number_of(s, value)), x);
   };
   return compute(s, f, a);
 }
 weft::Tensor leaky_relu(const Shaped& s, const at::Tensor& a, const at::Scalar& slope) {
-  const auto f = [&](const Term& x) { return where(0 < x, x, x * real_of(slope)); };
-  return compute_reals(s, f, a);
+  const auto f = [&](const Term& x) { return where(0 < x, x, x * real_of(s, slope)); };
+  return compute_floats(s, f, a);
 }
 weft::Tensor elu(const Shaped& s, const at::Tensor& a, const at::Scalar& alpha,
                  const at::Scalar& scale, const at::Scalar& input_scale) {
-  const double negative = real_of(alpha) * real_of(scale);
+  const double negative = real_of(s, alpha) * real_of(s, scale);
   const auto f = [&](const Term& x) {
-    return where(x < 0, expm1(at_most(x, 0) * real_of(input_scale)) * negative, x * real_of(scale));
+    return where(x < 0, expm1(at_most(x, 0) * real_of(s, input_scale)) * negative, x * real_of(s, scale));
   };
-  return compute_reals(s, f, a);
+  return compute_floats(s, f, a);
 }
 weft::Tensor gelu(const Shaped& s, const at::Tensor& a, c10::string_view kind) {
   TORCH_CHECK(kind == "none" || kind == "tanh",
@@ -91,47 +91,50 @@ weft::Tensor gelu(const Shaped& s, const at::Tensor& a, c10::string_view kind) {
         kind == "tanh" ? tanh(root_two_over_pi * (x + 0.044715 * (x * x * x))) : erf(x * root_half);
     return 0.5 * x * (1 + inner);
   };
-  return compute_reals(s, f, a);
+  return compute_floats(s, f, a);
 }
 weft::Tensor mish(const Shaped& s, const at::Tensor& a) { return s.in(a).mish(); }
 weft::Tensor softplus(const Shaped& s, const at::Tensor& a, const at::Scalar& beta,
                       const at::Scalar& most) {
   const auto f = [&](const Term& x) {
-    const Term scaled = x * real_of(beta);
-    return where(real_of(most) < scaled, x, weft::softplus(scaled) / real_of(beta));
+    const Term scaled = x * real_of(s, beta);
+    return where(real_of(s, most) < scaled, x, weft::softplus(scaled) / real_of(s, beta));
   };
-  return compute_reals(s, f, a);
+  return compute_floats(s, f, a);
 }
 weft::Tensor softshrink(const Shaped& s, const at::Tensor& a, const at::Scalar& lambda) {
-  const double width = real_of(lambda);
+  const double width = real_of(s, lambda);
   const auto f = [&](const Term& x) {
     return where(width < x, x - width, where(x < -width, x + width, x * 0.0));
   };
-  return compute_reals(s, f, a);
+  return compute_floats(s, f, a);
 }
 weft::Tensor hardshrink(const Shaped& s, const at::Tensor& a, const at::Scalar& lambda) {
-  const double width = real_of(lambda);
+  const double width = real_of(s, lambda);
   const auto f = [&](const Term& x) {
     const Term is_inside = !((x < -width) | (width < x) | is_nan(x));
     return where(is_inside, 0.0, x);
   };
-  return compute_reals(s, f, a);
+  return compute_floats(s, f, a);
 }
 
 // The second output, which the backward of the CPU would read, is left empty.
 std::tuple<at::Tensor, at::Tensor> log_sigmoid(const at::Tensor& self) {
+  check_floats(self.scalar_type());
   at::Tensor result = empty(self.sizes(), self.scalar_type());
   if (self.numel() != 0) put(result, operand(self).logsigmoid());
   return {std::move(result), empty({0}, self.scalar_type())};
 }
 std::tuple<at::Tensor&, at::Tensor&> log_sigmoid_out(const at::Tensor& self, at::Tensor& out,
                                                      at::Tensor& buffer) {
+  check_floats(self.scalar_type());
   at::native::resize_output(out, self.sizes());
   if (self.numel() != 0) put(out, operand(self).logsigmoid());
   return {out, buffer};
 }
 
 weft::Tensor glu(const Shaped&, const at::Tensor& self, int64_t dim) {
+  check_floats(self.scalar_type());
   const auto [a, b] = halves_of(operand(self, computing_type(self.scalar_type())), dim);
   return a.mul(b.sigmoid());
 }
@@ -154,6 +157,7 @@ weft::Tensor rrelu_of(const at::Tensor& self, const at::Tensor& noise, double lo
   return x.mul(slope);
 }
 void check_rrelu(const at::Tensor& self, const at::Tensor& noise, bool training) {
+  check_floats(self.scalar_type());
   TORCH_CHECK(!training || noise.sizes() == self.sizes(),
               "noise tensor shape must match self tensor shape. Got self.shape = ", self.sizes(),
               ", noise.shape = ", noise.sizes());
@@ -206,15 +210,15 @@ struct ReluMeta : UnaryMeta {
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   native<at::_ops::relu, FunctionalForm<ReluMeta, kPlain<relu>, at::_ops::relu>::call>(m);
   native<at::_ops::relu_, InPlaceForm<ReluMeta, kPlain<relu>, at::_ops::relu_>::call>(m);
-  WEFT_ACTIVATION(silu, kReal<silu>);
+  WEFT_ACTIVATION(silu, kFloat<silu>);
   WEFT_ACTIVATION(mish, mish);
   WEFT_ACTIVATION(gelu, gelu);
   WEFT_ACTIVATION(elu, elu);
   WEFT_ACTIVATION(leaky_relu, leaky_relu);
   structured<ThresholdMeta, threshold, at::_ops::threshold, at::_ops::threshold_out>(m);
   native<at::_ops::threshold_, threshold_>(m);
-  WEFT_ACTIVATION(hardsigmoid, kReal<hardsigmoid>);
-  structured<UnaryMeta, kReal<hardswish>, at::_ops::hardswish, at::_ops::hardswish_,
+  WEFT_ACTIVATION(hardsigmoid, kFloat<hardsigmoid>);
+  structured<UnaryMeta, kFloat<hardswish>, at::_ops::hardswish, at::_ops::hardswish_,
              at::_ops::hardswish_out>(m);
   structured<HardtanhMeta, hardtanh, at::_ops::hardtanh, at::_ops::hardtanh_,
              at::_ops::hardtanh_out>(m);
@@ -228,7 +232,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   native<at::_ops::log_sigmoid_forward, log_sigmoid>(m);
   native<at::_ops::log_sigmoid_forward_output, log_sigmoid_out>(m);
   native<at::_ops::_prelu_kernel,
-         FunctionalForm<BinaryMeta, kReal<prelu>, at::_ops::_prelu_kernel>::call>(m);
+         FunctionalForm<SameTypesMeta, kFloat<prelu>, at::_ops::_prelu_kernel>::call>(m);
   native<at::_ops::rrelu_with_noise, rrelu>(m);
   native<at::_ops::rrelu_with_noise_, rrelu_>(m);
   native<at::_ops::rrelu_with_noise_out, rrelu_out>(m);

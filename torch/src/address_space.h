@@ -9,6 +9,7 @@
 
 #include "base/ref.h"
 #include "value/storage.h"
+#include "value/value.h"
 
 namespace weft::pytorch {
 
@@ -17,6 +18,7 @@ struct Memory {
   void* address = nullptr;
   size_t bytes = 0;
   Ref<Storage> storage{};  // null: nothing was written
+  Ref<Value> refused{};    // the version that could not be computed, if it is still that
   uint32_t kind = 0;       // of the range, by its size
   bool is_taken = false;
   Memory *before = nullptr, *after = nullptr;  // those taken just before and after it

@@ -215,6 +215,8 @@ weft::Tensor padded(const weft::Tensor& x, int64_t axis, int64_t before, int64_t
 // As values they are computed where they are read: a write into zeros would need memory first.
 at::Tensor slice_backward(const at::Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t start,
                           int64_t /*end*/, int64_t step) {
+  TORCH_CHECK_INDEX(!sizes.empty(), "slice() cannot be applied to a 0-dim tensor.");
+  TORCH_CHECK(step > 0, "slice step must be positive");
   dim = at::maybe_wrap_dim(dim, int64_t(sizes.size()));
   const int64_t size = sizes[size_t(dim)], count = grad.size(dim);
   const at::Tensor result = empty(sizes, grad.scalar_type());
@@ -238,8 +240,11 @@ at::Tensor slice_backward(const at::Tensor& grad, IntArrayRef sizes, int64_t dim
 }
 
 at::Tensor select_backward(const at::Tensor& grad, IntArrayRef sizes, int64_t dim, int64_t index) {
+  TORCH_CHECK_INDEX(!sizes.empty(), "select() cannot be applied to a 0-dim tensor.");
   dim = at::maybe_wrap_dim(dim, int64_t(sizes.size()));
   const int64_t size = sizes[size_t(dim)];
+  TORCH_CHECK_INDEX(-size <= index && index < size, "select(): index ", index,
+                    " out of range for tensor of size ", sizes, " at dimension ", dim);
   const at::Tensor result = empty(sizes, grad.scalar_type());
   if (result.numel() == 0) return result;
   if (index < 0) index += size;

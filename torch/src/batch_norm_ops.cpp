@@ -13,6 +13,7 @@
 #include <torch/library.h>
 
 #include "base/ref.h"
+#include "elementwise.h"
 #include "formulas.h"
 #include "native.h"
 #include "operators.h"
@@ -114,6 +115,7 @@ void update(const MaybeTensor& running_mean, const MaybeTensor& running_var, con
 Three batch_norm(const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
                  const MaybeTensor& running_mean, const MaybeTensor& running_var, bool training,
                  double momentum, double eps) {
+  check_floats(input.scalar_type());
   TORCH_CHECK(input.dim() >= 2, "batch_norm: expected an input of at least 2 dimensions, got ",
               input.dim());
   check_channels(input, weight, "weight");
@@ -218,6 +220,7 @@ Four no_update(const at::Tensor& input, const MaybeTensor& weight, const MaybeTe
 std::tuple<at::Tensor, at::Tensor> update_stats(const at::Tensor& input,
                                                 const MaybeTensor& running_mean,
                                                 const MaybeTensor& running_var, double momentum) {
+  check_floats(input.scalar_type());
   check_channels(input, running_mean, "running_mean");
   check_channels(input, running_var, "running_var");
   const Ref<Value> x = wide_value(input);
@@ -233,6 +236,7 @@ Three batch_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
                           const MaybeTensor& running_var, const MaybeTensor& save_mean,
                           const MaybeTensor& save_invstd, bool train, double eps,
                           std::array<bool, 3> wanted) {
+  check_floats(input.scalar_type());
   check_sizes("the gradient", gradient, input.sizes());
   check_channels(input, weight, "weight");
   check_channels(input, train ? save_mean : running_mean, "the mean");

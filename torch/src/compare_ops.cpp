@@ -106,8 +106,8 @@ weft::Tensor clamp(const Shaped& s, const at::Tensor& self, const std::optional<
     const bool is_nan =
         (least && std::isnan(real_of(*least))) || (most && std::isnan(real_of(*most)));
     if (is_nan) return x.like(std::nan(""));
-    if (least) x = maximum(x, x.like(number_of(*least)));
-    if (most) x = minimum(x, x.like(number_of(*most)));
+    if (least) x = maximum(x, x.like(number_of(s, *least)));
+    if (most) x = minimum(x, x.like(number_of(s, *most)));
     return x;
   };
   return compute(s, f, self);
@@ -180,6 +180,13 @@ weft::Tensor scalar_isin(const Shaped&, const at::Scalar& element, const at::Ten
   return isin_of(number(element, type), operand(test, type), invert);
 }
 
+// PyTorch's own sets no shape of the result.
+struct ScalarIsInMeta : at::impl::MetaBase {
+  void meta(const at::Scalar&, const at::Tensor& test, bool, bool) {
+    set_output_raw_strided(0, {}, {}, test.options().dtype(at::kBool));
+  }
+};
+
 bool equal(const at::Tensor& a, const at::Tensor& b) {
   TORCH_CHECK(a.device() == b.device(),
               "Cannot compare two tensors on different devices. Got: ", a.device(), " and ",
@@ -236,7 +243,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
              at::_ops::isin_Tensor_Tensor_out>(m);
   structured<at::meta::structured_isin_Tensor_Scalar, isin_scalar, at::_ops::isin_Tensor_Scalar,
              at::_ops::isin_Tensor_Scalar_out>(m);
-  structured<at::meta::structured_isin_Scalar_Tensor, scalar_isin, at::_ops::isin_Scalar_Tensor,
+  structured<ScalarIsInMeta, scalar_isin, at::_ops::isin_Scalar_Tensor,
              at::_ops::isin_Scalar_Tensor_out>(m);
   native<at::_ops::equal, equal>(m);
 }

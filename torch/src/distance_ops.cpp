@@ -65,7 +65,10 @@ at::DimVector sizes_of_rows(const at::Tensor& a, const at::Tensor& b, int64_t ro
   return sizes;
 }
 
-at::Tensor cdist(const at::Tensor& a, const at::Tensor& b, double p, std::optional<int64_t>) {
+at::Tensor cdist(const at::Tensor& a, const at::Tensor& b, double p,
+                 std::optional<int64_t> compute_mode) {
+  const int64_t mode = compute_mode.value_or(0);
+  TORCH_CHECK(mode >= 0 && mode <= 2, "possible modes: 0, 1, 2, but was: ", mode);
   TORCH_CHECK(p >= 0, "cdist only supports non-negative p values");
   const at::DimVector sizes = sizes_of_rows(a, b, a.size(-2), b.size(-2));
   TORCH_CHECK(a.size(-1) == b.size(-1),
@@ -87,6 +90,8 @@ at::Tensor cdist(const at::Tensor& a, const at::Tensor& b, double p, std::option
 at::Tensor cdist_backward(const at::Tensor& gradient, const at::Tensor& a, const at::Tensor& b,
                           double p, const at::Tensor& distances) {
   at::Tensor result = empty(sizes_of_rows(a, b, a.size(-2), a.size(-1)), a.scalar_type());
+  TORCH_CHECK(a.size(-1) == b.size(-1), "X1 and X2 must have the same number of columns. X1: ",
+              a.size(-1), " X2: ", b.size(-1));
   if (result.numel() == 0) return result;
   if (gradient.numel() == 0) {
     put(result, number(0, a.scalar_type()));

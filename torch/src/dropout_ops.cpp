@@ -8,6 +8,7 @@
 #include <ATen/ops/result_type_native.h>
 #include <c10/core/Scalar.h>
 #include <c10/core/ScalarType.h>
+#include <c10/util/Exception.h>
 #include <torch/library.h>
 
 #include "complex.h"
@@ -38,6 +39,7 @@ namespace {
 
 std::tuple<at::Tensor, at::Tensor> dropout(const at::Tensor& input, double p,
                                            std::optional<bool> train) {
+  TORCH_CHECK(p >= 0 && p <= 1, "bernoulli_ expects p to be in [0, 1], but got p=", p);
   if (input.numel() == 0) {
     return {empty(input.sizes(), input.scalar_type()), empty(input.sizes(), at::kBool)};
   }

@@ -6,12 +6,15 @@
 // and shape functions for operators that PyTorch has none of.
 #pragma once
 
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include <ATen/ScalarOps.h>
 #include <ATen/TensorIterator.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/Scalar.h>
+#include <c10/util/Exception.h>
 
 #include "convert.h"
 #include "storage.h"
@@ -21,6 +24,7 @@
 #include "tensor/term.h"
 #include "value/deferred.h"
 #include "weft/dtype.h"
+#include "weft/number.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -69,6 +73,22 @@ weft::Tensor defer_reals(const Shaped& s, const Function& f, const Operands&... 
                    held(s.out().scalar_type()).dtype);
 }
 
+// ... of floats alone: PyTorch's CPU has no kernels for whole numbers.
+inline void check_floats(c10::ScalarType type) {
+  TORCH_CHECK_NOT_IMPLEMENTED(c10::isFloatingType(type), "weft: an operator of floats is not ",
+                              "implemented for '", c10::toString(type), "'");
+}
+template <class Function, class... Operands>
+weft::Tensor compute_floats(const Shaped& s, Function&& f, const Operands&... operands) {
+  check_floats(*s.common);
+  return compute_reals(s, std::forward<Function>(f), operands...);
+}
+template <class Function, class... Operands>
+weft::Tensor defer_floats(const Shaped& s, const Function& f, const Operands&... operands) {
+  check_floats(*s.common);
+  return defer_reals(s, f, operands...);
+}
+
 // Formulas for structured().
 template <auto f>
 constexpr auto kReal =
@@ -79,6 +99,12 @@ constexpr auto kPlain =
 template <auto f>
 constexpr auto kDeferred =
     [](const Shaped& s, const auto&... operands) { return defer_reals(s, f, operands...); };
+template <auto f>
+constexpr auto kFloat =
+    [](const Shaped& s, const auto&... operands) { return compute_floats(s, f, operands...); };
+template <auto f>
+constexpr auto kDeferredFloat =
+    [](const Shaped& s, const auto&... operands) { return defer_floats(s, f, operands...); };
 template <auto method>
 constexpr auto kMethod = [](const Shaped& s, const at::Tensor& a) { return (s.in(a).*method)(); };
 template <auto method>
@@ -87,6 +113,21 @@ constexpr auto kBinaryMethod = [](const Shaped& s, const at::Tensor& a, const at
 };
 
 inline double real_of(const at::Scalar& scalar) { return scalar.toDouble(); }
+// A number of a formula, which has to fit the type that it computes with.
+inline void check_fits(c10::ScalarType type, const at::Scalar& scalar) {
+  const bool is_narrow = c10::isFloatingType(type) && type != c10::ScalarType::Double;
+  const double value = is_narrow && !scalar.isComplex() ? scalar.toDouble() : 0;
+  TORCH_CHECK(!std::isfinite(value) || std::abs(value) <= std::numeric_limits<float>::max(),
+              "value cannot be converted to type float without overflow");
+}
+inline double real_of(const Shaped& s, const at::Scalar& scalar) {
+  check_fits(*s.common, scalar);
+  return scalar.toDouble();
+}
+inline Number number_of(const Shaped& s, const at::Scalar& scalar) {
+  check_fits(*s.common, scalar);
+  return number_of(scalar);
+}
 inline Term magnitude_of(const Term& x) { return negate(sign_bit(x), x); }  // of a float
 
 // ---- shape functions: of operators that have none, as their kernels for the CPU have them
@@ -120,6 +161,15 @@ struct TernaryMeta : at::TensorIteratorBase {
   template <class... Rest>
   void meta(const at::Tensor& a, const at::Tensor& b, const at::Tensor& c, const Rest&...) {
     build_ternary_op(maybe_get_output(), a, b, c);
+  }
+};
+// Two tensors of one dtype: nothing is promoted.
+struct SameTypesMeta : BinaryMeta {
+  template <class... Rest>
+  void meta(const at::Tensor& a, const at::Tensor& b, const Rest&...) {
+    TORCH_CHECK(a.scalar_type() == b.scalar_type(), "Found dtype ", b.scalar_type(),
+                " but expected ", a.scalar_type());
+    BinaryMeta::meta(a, b);
   }
 };
 // Bools, unless the output is another.

@@ -116,6 +116,9 @@ at::Tensor bag_backward(const at::Tensor& gradient, const at::Tensor& indices,
                         const at::Tensor& offset2bag, const at::Tensor& bag_size,
                         const at::Tensor& maximum_indices, int64_t rows, bool by_frequency,
                         int64_t mode, const MaybeTensor& sample_weights, int64_t padding) {
+  TORCH_CHECK(gradient.dim() == 2, "expected a gradient of rows, got ", gradient.sizes());
+  TORCH_CHECK(mode == kSum || !is_given(sample_weights),
+              "embedding_bag: per_sample_weights only supported with mode='sum'");
   const int64_t size = gradient.size(1), count = indices.numel();
   at::Tensor result = empty({rows, size}, gradient.scalar_type());
   if (result.numel() == 0) return result;

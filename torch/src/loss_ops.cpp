@@ -7,6 +7,7 @@
 #include <ATen/TensorIterator.h>
 #include <ATen/core/Reduction.h>
 #include <ATen/ops/result_type_native.h>
+#include <c10/util/Exception.h>
 #include <torch/library.h>
 
 #include "base/ref.h"
@@ -37,6 +38,7 @@ bool is_given(Maybe x) { return x && x->defined(); }
 // The shape that the operands broadcast to, reduced or not, in the dtype that they meet in.
 struct LossMeta : at::impl::MetaBase {
   void shape(TensorRef self, TensorRef target, int64_t reduction) {
+    TORCH_CHECK(reduction >= 0 && reduction < at::Reduction::END, reduction, " is not a reduction");
     const auto type = at::native::result_type(self, target);
     if (reduction == at::Reduction::None) {
       const auto sizes = at::infer_size_dimvector(self.sizes(), target.sizes());
@@ -76,6 +78,7 @@ weft::Tensor loss(const Shaped& s, int64_t reduction, at::IntArrayRef sizes, Fun
 template <class Function>
 weft::Tensor loss_of_two(const Shaped& s, int64_t reduction, TensorRef a, TensorRef b,
                          const Function& f) {
+  check_floats(s.out().scalar_type());
   const auto sizes = at::infer_size_dimvector(a.sizes(), b.sizes());
   const auto type = computing_type(s.out().scalar_type());
   const Ints shape = ints(at::IntArrayRef(sizes));
@@ -178,12 +181,15 @@ struct EntropyMeta : LossMeta {
     TORCH_CHECK(self.sizes() == target.sizes(), "Using a target size (", target.sizes(),
                 ") that is different to the input size (", self.sizes(),
                 ") is deprecated. Please ensure they have the same size.");
+    TORCH_CHECK(self.scalar_type() == target.scalar_type(), "Found dtype ", target.scalar_type(),
+                " but expected ", self.scalar_type());
     shape(self, target, reduction);
   }
 };
 // Logarithms are at least -100.
 weft::Tensor cross_entropy(const Shaped& s, TensorRef self, TensorRef target, Maybe weight,
                            int64_t reduction) {
+  check_floats(s.out().scalar_type());
   const auto sizes = self.sizes();
   const auto type = computing_type(s.out().scalar_type());
   return loss(
@@ -197,6 +203,13 @@ weft::Tensor cross_entropy(const Shaped& s, TensorRef self, TensorRef target, Ma
 }
 struct EntropyGradientMeta : GradientMeta {
   void meta(TensorRef grad, TensorRef self, TensorRef target, Maybe, int64_t) {
+    for (const at::Tensor* other : {&grad, &target}) {
+      TORCH_CHECK(other->scalar_type() == self.scalar_type(), "Found dtype ", other->scalar_type(),
+                  " but expected ", self.scalar_type());
+      const auto sizes = at::infer_size_dimvector(other->sizes(), self.sizes());
+      TORCH_CHECK(sizes == self.sizes(), "output with shape ", self.sizes(),
+                  " doesn't match the broadcast shape ", sizes);
+    }
     GradientMeta::meta(grad, self, target);
   }
 };
@@ -217,6 +230,9 @@ weft::Tensor cross_entropy_backward(const Shaped& s, TensorRef grad, TensorRef s
 // (1 - y) x + l (log(1 + exp(-|x|)) + max(-x, 0)), with l = 1 + (p - 1) y for a weight p.
 struct LogitsMeta : LossMeta {
   void meta(TensorRef self, TensorRef target, Maybe weight, Maybe positive, int64_t reduction) {
+    const auto expanded = at::infer_size_dimvector(self.sizes(), target.sizes());
+    TORCH_CHECK(expanded == target.sizes(), "output with shape ", target.sizes(),
+                " doesn't match the broadcast shape ", expanded);
     if (reduction != at::Reduction::None) return shape(self, target, reduction);
     auto sizes = at::infer_size_dimvector(self.sizes(), target.sizes());
     if (is_given(weight)) sizes = at::infer_size_dimvector(sizes, weight->sizes());

@@ -16,6 +16,7 @@
 #include <torch/library.h>
 
 #include "convert.h"
+#include "elementwise.h"
 #include "formulas.h"
 #include "native.h"
 #include "operators.h"
@@ -40,6 +41,7 @@ bool is_one(const at::Scalar& s) { return s.isFloatingPoint() ? s.toDouble() == 
 bool is_zero(const at::Scalar& s) { return s.isFloatingPoint() ? s.toDouble() == 0 : s.equal(0); }
 
 weft::Tensor times(const weft::Tensor& x, const at::Scalar& factor) {
+  if (x.dtype().is_float() && x.dtype().bits() < 64) check_fits(at::kFloat, factor);
   if (is_one(factor)) return x;
   return x.mul(x.dtype().is_float() ? Number(factor.toDouble()) : Number(factor.toLong()));
 }

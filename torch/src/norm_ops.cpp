@@ -15,6 +15,7 @@
 
 #include "base/ref.h"
 #include "convert.h"
+#include "elementwise.h"
 #include "formulas.h"
 #include "native.h"
 #include "operators.h"
@@ -103,6 +104,7 @@ Ref<Value> summed_product(const Ref<Value>& a, const Ref<Value>& b, int64_t past
 
 Three layer_norm(const at::Tensor& input, at::IntArrayRef normalized_shape,
                  const MaybeTensor& weight, const MaybeTensor& bias, double eps) {
+  check_floats(input.scalar_type());
   const at::Tensor none;
   at::native::_check_layer_norm_inputs(input, normalized_shape, is_given(weight) ? *weight : none,
                                        is_given(bias) ? *bias : none);
@@ -139,6 +141,10 @@ Three layer_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
                           at::IntArrayRef normalized_shape, const at::Tensor& mean,
                           const at::Tensor& rstd, const MaybeTensor& weight,
                           const MaybeTensor& bias, std::array<bool, 3> wanted) {
+  check_floats(input.scalar_type());
+  const at::Tensor none;
+  at::native::_check_layer_norm_inputs(input, normalized_shape, is_given(weight) ? *weight : none,
+                                       is_given(bias) ? *bias : none);
   const int64_t first = input.dim() - int64_t(normalized_shape.size());
   Three result;
   if (input.numel() == 0) {
@@ -203,6 +209,7 @@ struct Groups {
 
 Three group_norm(const at::Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
                  int64_t n, int64_t c, int64_t places, int64_t groups, double eps) {
+  check_floats(input.scalar_type());
   TORCH_CHECK(groups > 0 && c % groups == 0, "Expected number of channels in input to be ",
               "divisible by num_groups, but got input of shape ", input.sizes(),
               " and num_groups=", groups);
@@ -249,6 +256,7 @@ Three group_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
                           const at::Tensor& mean, const at::Tensor& rstd, const MaybeTensor& weight,
                           int64_t n, int64_t c, int64_t places, int64_t groups,
                           std::array<bool, 3> wanted) {
+  check_floats(input.scalar_type());
   Three result;
   const auto parameter = [&] {
     return is_given(weight) ? weight->scalar_type() : input.scalar_type();
@@ -307,9 +315,9 @@ double eps_of(const at::Tensor& input, std::optional<double> eps) {
   }
 }
 
-std::tuple<at::Tensor, at::Tensor> rms_norm(const at::Tensor& input,
-                                            at::IntArrayRef normalized_shape,
-                                            const MaybeTensor& weight, std::optional<double> eps) {
+// How many axes stand before the normalised ones.
+int64_t check_rms_norm(const at::Tensor& input, at::IntArrayRef normalized_shape,
+                       const MaybeTensor& weight) {
   const int64_t first = input.dim() - int64_t(normalized_shape.size());
   const bool fits = !normalized_shape.empty() && first >= 0 &&
                     input.sizes().slice(size_t(first)) == normalized_shape &&
@@ -319,6 +327,13 @@ std::tuple<at::Tensor, at::Tensor> rms_norm(const at::Tensor& input,
     at::native::_check_rms_norm_inputs_symint(input, c10::fromIntArrayRefSlow(normalized_shape),
                                               is_given(weight) ? *weight : none);
   }
+  return first;
+}
+
+std::tuple<at::Tensor, at::Tensor> rms_norm(const at::Tensor& input,
+                                            at::IntArrayRef normalized_shape,
+                                            const MaybeTensor& weight, std::optional<double> eps) {
+  const int64_t first = check_rms_norm(input, normalized_shape, weight);
   const Ref<Value> x = wide_value(input);
   Sizes kept(x->shape());
   std::fill(kept.begin() + first, kept.end(), 1);
@@ -342,12 +357,11 @@ std::tuple<at::Tensor, at::Tensor> rms_norm(const at::Tensor& input,
 std::tuple<at::Tensor, at::Tensor> rms_norm_backward(
     const at::Tensor& gradient, const at::Tensor& input, at::IntArrayRef normalized_shape,
     const at::Tensor& rstd, const MaybeTensor& weight, std::array<bool, 2> wanted) {
-  const int64_t first = input.dim() - int64_t(normalized_shape.size());
+  const int64_t first = check_rms_norm(input, normalized_shape, weight);
   Sizes kept(ints(input.sizes()));
   std::fill(kept.begin() + first, kept.end(), 1);
   check_sizes("the gradient", gradient, input.sizes());
   check_sizes("the deviation", rstd, ints(kept));
-  if (is_given(weight)) check_sizes("weight", *weight, normalized_shape);
   const Ref<Value> g = wide_value(gradient), r = wide_value(rstd), x = wide_value(input);
   at::Tensor by_input, by_weight;
   if (wanted[0]) {

@@ -253,7 +253,14 @@ void adagrad_by_tensor(at::TensorList parameters, at::TensorList grads, at::Tens
 
 // ---- the scale of a loss
 
+void check_single(const char* what, const at::Tensor& x, c10::ScalarType type = at::kFloat) {
+  TORCH_CHECK(x.numel() == 1, what, " must be a 1-element tensor.");
+  TORCH_CHECK(x.scalar_type() == type, what, " must be a tensor of ", type);
+}
+
 void unscale(at::TensorList tensors, at::Tensor& found_inf, const at::Tensor& inverse) {
+  check_single("found_inf", found_inf);
+  check_single("inv_scale", inverse);
   weft::Tensor found = operand(found_inf);
   for (const at::Tensor& tensor : tensors) {
     if (tensor.numel() == 0) continue;
@@ -267,6 +274,9 @@ void unscale(at::TensorList tensors, at::Tensor& found_inf, const at::Tensor& in
 // Smaller after a step that was called off, larger after so many that were not.
 at::Tensor& update_scale(at::Tensor& scale, at::Tensor& tracker, const at::Tensor& found_inf,
                          double growth, double backoff, int64_t interval) {
+  check_single("growth_tracker", tracker, at::kInt);
+  check_single("current_scale", scale);
+  check_single("found_inf", found_inf);
   const weft::Tensor s = operand(scale), is_found = operand(found_inf).ne(0.0);
   const weft::Tensor successes = operand(tracker).add(int64_t(1));
   const weft::Tensor grows = successes.eq(interval), grown = s.mul(growth);

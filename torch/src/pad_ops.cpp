@@ -129,17 +129,28 @@ weft::Tensor padded_backward(const Shaped&, const at::Tensor& gradient, const at
   return backward_of<mode>(gradient, self, padding);
 }
 
-// Where PyTorch has no shape function of its own.
-template <Mode mode>
+// Where PyTorch has no shape function of its own: padding is of the last `count` axes.
+template <size_t count>
+void check_padded(const at::Tensor& self, IntArrayRef padding) {
+  TORCH_CHECK(padding.size() == 2 * count, "padding size is expected to be ", 2 * count);
+  const auto rank = size_t(self.dim());
+  TORCH_CHECK(rank == count + 1 || rank == count + 2, "expected ", count + 1, "D or ", count + 2,
+              "D (batch mode) tensor, got ", self.sizes());
+}
+template <Mode mode, size_t count>
 at::Tensor unshaped_backward(const at::Tensor& gradient, const at::Tensor& self,
                              IntArrayRef padding) {
+  check_padded<count>(self, padding);
+  check_sizes("the gradient", gradient, Pads(padding).sizes(self.sizes()));
   at::Tensor result = empty(self.sizes(), self.scalar_type());
   if (result.numel() != 0) put(result, backward_of<mode>(gradient, self, padding));
   return result;
 }
-template <Mode mode>
+template <Mode mode, size_t count>
 at::Tensor& unshaped_backward_out(const at::Tensor& gradient, const at::Tensor& self,
                                   IntArrayRef padding, at::Tensor& out) {
+  check_padded<count>(self, padding);
+  check_sizes("the gradient", gradient, Pads(padding).sizes(self.sizes()));
   at::native::resize_output(out, self.sizes());
   if (out.numel() != 0) put(out, backward_of<mode>(gradient, self, padding));
   return out;
@@ -265,8 +276,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
       m);
   native<at::_ops::reflection_pad2d, reflection_pad2d>(m);
   native<at::_ops::reflection_pad2d_out, reflection_pad2d_out>(m);
-  native<at::_ops::reflection_pad2d_backward, unshaped_backward<Mode::kReflect>>(m);
-  native<at::_ops::reflection_pad2d_backward_grad_input, unshaped_backward_out<Mode::kReflect>>(m);
+  native<at::_ops::reflection_pad2d_backward, unshaped_backward<Mode::kReflect, 2>>(m);
+  native<at::_ops::reflection_pad2d_backward_grad_input, unshaped_backward_out<Mode::kReflect, 2>>(m);
   structured<at::meta::structured_reflection_pad3d, shaped<Mode::kReflect>,
              at::_ops::reflection_pad3d, at::_ops::reflection_pad3d_out>(m);
   structured<at::meta::structured_reflection_pad3d_backward, padded_backward<Mode::kReflect>,
@@ -279,13 +290,13 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
       m);
   structured<at::meta::structured_replication_pad2d, shaped<Mode::kReplicate>,
              at::_ops::replication_pad2d, at::_ops::replication_pad2d_out>(m);
-  native<at::_ops::replication_pad2d_backward, unshaped_backward<Mode::kReplicate>>(m);
-  native<at::_ops::replication_pad2d_backward_grad_input, unshaped_backward_out<Mode::kReplicate>>(
+  native<at::_ops::replication_pad2d_backward, unshaped_backward<Mode::kReplicate, 2>>(m);
+  native<at::_ops::replication_pad2d_backward_grad_input, unshaped_backward_out<Mode::kReplicate, 2>>(
       m);
   structured<at::meta::structured_replication_pad3d, shaped<Mode::kReplicate>,
              at::_ops::replication_pad3d, at::_ops::replication_pad3d_out>(m);
-  native<at::_ops::replication_pad3d_backward, unshaped_backward<Mode::kReplicate>>(m);
-  native<at::_ops::replication_pad3d_backward_grad_input, unshaped_backward_out<Mode::kReplicate>>(
+  native<at::_ops::replication_pad3d_backward, unshaped_backward<Mode::kReplicate, 3>>(m);
+  native<at::_ops::replication_pad3d_backward_grad_input, unshaped_backward_out<Mode::kReplicate, 3>>(
       m);
   structured<Im2Col, Im2Col::values, at::_ops::im2col, at::_ops::im2col_out>(m);
   structured<Col2Im, Col2Im::values, at::_ops::col2im, at::_ops::col2im_out>(m);

@@ -34,7 +34,9 @@ namespace {
 bool is_one(const at::Scalar& x) {
   return x.isFloatingPoint() ? x.toDouble() == 1 : x.toLong() == 1;
 }
-Term times(const at::Scalar& factor, const Term& x) { return x.like(number_of(factor)) * x; }
+Term times(const Shaped& s, const at::Scalar& factor, const Term& x) {
+  return x.like(number_of(s, factor)) * x;
+}
 
 // ---- sums and products
 
@@ -42,7 +44,7 @@ template <Op op>
 weft::Tensor add_or_sub(const Shaped& s, const at::Tensor& a, const at::Tensor& b,
                         const at::Scalar& alpha) {
   const auto f = [&](const Term& x, const Term& y) {
-    return apply(op, x, is_one(alpha) ? y : times(alpha, y));
+    return apply(op, x, is_one(alpha) ? y : times(s, alpha, y));
   };
   return compute_reals(s, f, a, b);
 }
@@ -55,14 +57,14 @@ constexpr auto kDiv = kReal<[](const Term& x, const Term& y) { return x / y; }>;
 weft::Tensor addcmul(const Shaped& s, const at::Tensor& self, const at::Tensor& a,
                      const at::Tensor& b, const at::Scalar& value) {
   const auto f = [&](const Term& x, const Term& y, const Term& z) {
-    return x + (is_one(value) ? y : times(value, y)) * z;
+    return x + (is_one(value) ? y : times(s, value, y)) * z;
   };
   return compute_reals(s, f, self, a, b);
 }
 weft::Tensor addcdiv(const Shaped& s, const at::Tensor& self, const at::Tensor& a,
                      const at::Tensor& b, const at::Scalar& value) {
   const auto f = [&](const Term& x, const Term& y, const Term& z) {
-    return x + (is_one(value) ? y : times(value, y)) / z;
+    return x + (is_one(value) ? y : times(s, value, y)) / z;
   };
   return compute_reals(s, f, self, a, b);
 }
@@ -145,7 +147,7 @@ Term lerp_of(const Term& from, const Term& to, const Term& weight) {
 }
 weft::Tensor lerp_scalar(const Shaped& s, const at::Tensor& from, const at::Tensor& to,
                          const at::Scalar& weight) {
-  const double w = real_of(weight);
+  const double w = real_of(s, weight);
   const auto f = [w](const Term& x, const Term& y) {
     return std::abs(w) < 0.5 ? x + w * (y - x) : y - (y - x) * (1 - w);
   };

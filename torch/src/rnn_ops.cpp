@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include <c10/util/Exception.h>
 #include <torch/library.h>
 
 #include "formulas.h"
@@ -25,12 +26,29 @@ weft::Tensor with_bias(const at::Tensor& gates, const MaybeTensor& bias) {
 
 weft::Tensor one_less(const weft::Tensor& x) { return 1.0 - x; }
 
+// Gates of (batch, `count` times the size of a state) and what stands beside them.
+void check_cell(const at::Tensor& gates, int64_t count, const at::Tensor& state) {
+  TORCH_CHECK(gates.dim() == 2 && gates.size(1) % count == 0, "expected gates of a batch of ", count,
+              " parts, got ", gates.sizes());
+  check_sizes("the state", state, {gates.size(0), gates.size(1) / count});
+}
+void check_gates(const at::Tensor& input_gates, const at::Tensor& hidden_gates, int64_t count,
+                 const at::Tensor& state, const MaybeTensor& input_bias,
+                 const MaybeTensor& hidden_bias) {
+  check_cell(input_gates, count, state);
+  check_sizes("the hidden gates", hidden_gates, input_gates.sizes());
+  for (const MaybeTensor* bias : {&input_bias, &hidden_bias}) {
+    if (is_given(*bias)) check_sizes("a bias", **bias, {input_gates.size(1)});
+  }
+}
+
 // i, f, o = sigmoid, g = tanh; c' = f c + i g; h' = o tanh(c'). The workspace is i, f, g and o.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell(const at::Tensor& input_gates,
                                                          const at::Tensor& hidden_gates,
                                                          const at::Tensor& cx,
                                                          const MaybeTensor& input_bias,
                                                          const MaybeTensor& hidden_bias) {
+  check_gates(input_gates, hidden_gates, 4, cx, input_bias, hidden_bias);
   const auto type = cx.scalar_type();
   const std::vector<weft::Tensor> gates =
       with_bias(input_gates, input_bias).add(with_bias(hidden_gates, hidden_bias)).chunk(4, 1);
@@ -45,6 +63,11 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(
     const MaybeTensor& by_hy, const MaybeTensor& by_cy, const at::Tensor& cx, const at::Tensor& cy,
     const at::Tensor& workspace, bool has_bias) {
   if (!is_given(by_hy) && !is_given(by_cy)) return {};
+  check_cell(workspace, 4, cx);
+  check_sizes("the new state", cy, cx.sizes());
+  for (const MaybeTensor* by : {&by_hy, &by_cy}) {
+    if (is_given(*by)) check_sizes("a gradient", **by, cx.sizes());
+  }
   const auto type = workspace.scalar_type();
   const std::vector<weft::Tensor> gates = wide_operand(workspace).chunk(4, 1);
   const weft::Tensor &i = gates[0], &f = gates[1], &g = gates[2], &o = gates[3];
@@ -70,6 +93,7 @@ std::tuple<at::Tensor, at::Tensor> gru_cell(const at::Tensor& input_gates,
                                             const at::Tensor& hidden_gates, const at::Tensor& hx,
                                             const MaybeTensor& input_bias,
                                             const MaybeTensor& hidden_bias) {
+  check_gates(input_gates, hidden_gates, 3, hx, input_bias, hidden_bias);
   const auto type = hx.scalar_type();
   const auto of_input = with_bias(input_gates, input_bias).chunk(3, 1);
   const auto of_hidden = with_bias(hidden_gates, hidden_bias).chunk(3, 1);
@@ -83,6 +107,7 @@ std::tuple<at::Tensor, at::Tensor> gru_cell(const at::Tensor& input_gates,
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> gru_cell_backward(
     const at::Tensor& gradient, const at::Tensor& workspace, bool has_bias) {
+  check_cell(workspace, 5, gradient);
   const auto type = workspace.scalar_type();
   const std::vector<weft::Tensor> parts = wide_operand(workspace).chunk(5, 1);
   const weft::Tensor &r = parts[0], &z = parts[1], &n = parts[2], &h = parts[3], &hn = parts[4];

@@ -7,9 +7,11 @@
 #include <ATen/WrapDimUtils.h>
 #include <ATen/ops/cumprod_meta.h>
 #include <ATen/ops/cumsum_meta.h>
+#include <c10/util/Exception.h>
 #include <torch/library.h>
 
 #include "base/ref.h"
+#include "formulas.h"
 #include "native.h"
 #include "operators.h"
 #include "overlapping.h"
@@ -44,14 +46,19 @@ Best best_so_far(const at::Tensor& self, int64_t dim) {
 }
 template <auto method>
 std::tuple<at::Tensor, at::Tensor> cumulative(const at::Tensor& self, int64_t dim) {
-  // An axis of a scalar may have any name.
-  Best best = best_so_far<method>(self, self.dim() == 0 ? 0 : at::maybe_wrap_dim(dim, self.dim()));
+  const int64_t axis = at::maybe_wrap_dim(dim, self.dim());
+  Best best = best_so_far<method>(self, axis);
   return {give(std::move(best.value), self.scalar_type()), give(std::move(best.place), at::kLong)};
 }
 // In tensors that have the operand's shape.
 template <auto method>
 void cumulative_in(const at::Tensor& self, at::Tensor& values, at::Tensor& places, int64_t dim) {
   Best best = best_so_far<method>(self, at::maybe_wrap_dim(dim, self.dim()));
+  check_sizes("the values", values, self.sizes());
+  check_sizes("the indices", places, self.sizes());
+  TORCH_CHECK(values.scalar_type() == self.scalar_type() && places.scalar_type() == at::kLong,
+              "expected values of ", self.scalar_type(), " and indices of Long, got ",
+              values.scalar_type(), " and ", places.scalar_type());
   put_in_order(values, tensor_of(std::move(best.value)));
   put_in_order(places, tensor_of(std::move(best.place)));
 }

@@ -216,6 +216,7 @@ void index_reduce(const at::Tensor& out, int64_t dim, const at::Tensor& index,
 // were.
 at::Tensor unfold_backward(const at::Tensor& grad, at::IntArrayRef sizes, int64_t dim, int64_t size,
                            int64_t step) {
+  dim = at::maybe_wrap_dim(dim, int64_t(sizes.size()));
   const at::Tensor result = empty(sizes, grad.scalar_type());
   if (result.numel() == 0) return result;
   const weft::Tensor none =
@@ -224,7 +225,6 @@ at::Tensor unfold_backward(const at::Tensor& grad, at::IntArrayRef sizes, int64_
     put(result, grad.numel() == 0 ? none : handle(grad).reshape({}));
     return result;
   }
-  dim = at::maybe_wrap_dim(dim, int64_t(sizes.size()));
   if (step >= size) {  // none of them touch
     none.unfold(dim, size, step).assign(handle(grad));
   } else {

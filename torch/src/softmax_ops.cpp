@@ -25,12 +25,20 @@ void check_real(const char* what, const at::Tensor& x) {
                               "\" not implemented for '", x.scalar_type(), "'");
 }
 
-weft::Tensor softmax(const Shaped&, const at::Tensor& x, int64_t dim, bool) {
+// Only a float16 is widened.
+void check_widened(const at::Tensor& x, bool half_to_float) {
+  TORCH_CHECK(!half_to_float || x.scalar_type() == at::kHalf,
+              "conversion is supported for Half type only, got ", x.scalar_type());
+}
+
+weft::Tensor softmax(const Shaped&, const at::Tensor& x, int64_t dim, bool half_to_float) {
   check_real("softmax_lastdim_kernel_impl", x);
+  check_widened(x, half_to_float);
   return wide_operand(x).softmax(dim);
 }
-weft::Tensor log_softmax(const Shaped&, const at::Tensor& x, int64_t dim, bool) {
+weft::Tensor log_softmax(const Shaped&, const at::Tensor& x, int64_t dim, bool half_to_float) {
   check_real("log_softmax_lastdim_kernel_impl", x);
+  check_widened(x, half_to_float);
   return wide_operand(x).log_softmax(dim);
 }
 
@@ -46,6 +54,8 @@ weft::Tensor softmax_backward(const Shaped&, const at::Tensor& gradient, const a
     const weft::Tensor product = g.mul(y);
     return product.sub(y.mul(sum_along(product, dim)));
   };
+  check_sizes("the output", output, gradient.sizes());
+  check_real("softmax_backward_lastdim_kernel_impl", gradient);
   const weft::Tensor g = wide_operand(gradient);
   return deferred_tensor(g.dtype(), g.shape(), formula, g, wide_operand(output).cast(g.dtype()));
 }
@@ -55,6 +65,8 @@ weft::Tensor log_softmax_backward(const Shaped&, const at::Tensor& gradient,
   const auto formula = [dim](const weft::Tensor& g, const weft::Tensor& y) {
     return g.sub(y.exp().mul(sum_along(g, dim)));
   };
+  check_sizes("the output", output, gradient.sizes());
+  check_real("softmax_backward_lastdim_kernel_impl", gradient);
   const weft::Tensor g = wide_operand(gradient);
   return deferred_tensor(g.dtype(), g.shape(), formula, g, wide_operand(output).cast(g.dtype()));
 }

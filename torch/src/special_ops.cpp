@@ -30,6 +30,7 @@
 #include <ATen/ops/special_spherical_bessel_j0_meta.h>
 #include <ATen/ops/special_xlog1py_meta.h>
 #include <ATen/ops/xlogy_meta.h>
+#include <c10/util/Exception.h>
 #include <torch/library.h>
 
 #include "convert.h"
@@ -294,7 +295,11 @@ Term polygamma_of(int64_t n, const Term& x) {
   const Term left = where(is_pole, x.like(sign * kInfinity), reflected);
   return where(x == kInfinity, 0.0, where(is_left, left, right));
 }
+constexpr int64_t kMostDerivatives = 1000;
+
 weft::Tensor polygamma(const Shaped& s, int64_t n, const at::Tensor& self) {
+  // The formula has as many terms; n! is past every float64 from 171 on.
+  TORCH_CHECK(n <= kMostDerivatives, "polygamma: n is at most ", kMostDerivatives, ", got ", n);
   const auto f = [&](const Term& x) {
     const Term wide = cast(x, widest_float(x.value()->device()));
     return n == 0 ? digamma_of(wide) : polygamma_of(n, wide);

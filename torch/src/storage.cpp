@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -27,6 +28,7 @@
 #include "tensor/operand.h"
 #include "value/movement.h"
 #include "value/storage.h"
+#include "value/storage_watch.h"
 #include "value/value.h"
 #include "value/view.h"
 #include "weft/dtype.h"
@@ -53,9 +55,11 @@ Registry& registry() {
 void free_memory(void* context) {
   auto& memory = *static_cast<Memory*>(context);
   Ref<Storage> dropped;  // without the lock
+  Ref<Value> refused;
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
   dropped = std::move(memory.storage);
+  refused = std::move(memory.refused);
   all.addresses.give_back(memory);
 }
 
@@ -418,18 +422,58 @@ void realize(const at::TensorBase& tensor) {
   weft::realize(one);
 }
 
+namespace {
+
+// A storage whose version could not be computed: it waits for whoever reads it.
+bool is_refused(const Memory& memory) {
+  return memory.refused && memory.refused.get() == memory.storage->version().get();
+}
+
+void refuse(const Storage* storage) {
+  Ref<Value> version = storage->version(), dropped;  // freed without the lock
+  const std::lock_guard lock(registry().mutex);
+  registry().addresses.visit_taken([&](Memory& memory) {
+    if (memory.storage.get() == storage) dropped = std::exchange(memory.refused, version);
+  });
+}
+
+// Those of these that can be computed. One that cannot be leaves the others as they are.
+void realize_each(std::span<Storage* const> storages) {
+  std::vector<std::span<Storage* const>> parts = {storages};
+  while (!parts.empty()) {
+    const std::span<Storage* const> part = parts.back();
+    parts.pop_back();
+    try {
+      weft::realize(part);
+    } catch (const std::exception&) {  // told to whoever reads it
+      const size_t half = part.size() / 2;
+      if (half == 0) {
+        if (!part[0]->is_realized()) refuse(part[0]);
+        continue;
+      }
+      parts.push_back(part.subspan(half));
+      parts.push_back(part.first(half));
+    }
+  }
+}
+
+}  // namespace
+
 void realize_all() {
+  refuse_values_while_captured();
   std::vector<Ref<Storage>> held_storages;
   {
     const std::lock_guard lock(registry().mutex);
     registry().addresses.visit_taken([&](const Memory& memory) {
-      if (memory.storage && !memory.storage->is_realized()) held_storages.push_back(memory.storage);
+      if (memory.storage && !memory.storage->is_realized() && !is_refused(memory)) {
+        held_storages.push_back(memory.storage);
+      }
     });
   }
   std::vector<Storage*> storages;
   storages.reserve(held_storages.size());
   for (const Ref<Storage>& storage : held_storages) storages.push_back(storage.get());
-  if (!storages.empty()) weft::realize(storages);
+  if (!storages.empty()) realize_each(storages);
 }
 
 void synchronize() {

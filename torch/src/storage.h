@@ -70,10 +70,11 @@ void resize_bytes(c10::StorageImpl& storage, size_t bytes);
 // Storages that live.
 int64_t live_storages();
 bool is_pending(const at::TensorBase& tensor);
-// Computes what this tensor, or every tensor, is to hold.
+// Computes what this tensor is to hold.
 void realize(const at::TensorBase& tensor);
+// ... and every tensor of which that can be computed: whoever reads another is told why it cannot.
 void realize_all();
-// ... and waits until it is done.
+// The same, and waits until it is done.
 void synchronize();
 
 }  // namespace weft::pytorch

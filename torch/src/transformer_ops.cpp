@@ -45,6 +45,11 @@ struct Projection {
   }
 };
 
+void check_heads(int64_t embed_dim, int64_t heads) {
+  TORCH_CHECK(heads > 0 && embed_dim % heads == 0,
+              "`embed_dim` must divide evenly by `num_heads`, got ", embed_dim, " and ", heads);
+}
+
 struct Attended {
   weft::Tensor y, weights;
 };
@@ -74,7 +79,7 @@ std::tuple<at::Tensor, at::Tensor> multi_head_attention(
               " didn't match last dim of query ", query.size(2));
   TORCH_CHECK(key.dim() == 3, "expected 3-D `key`, got ", key.dim(), "-D tensor");
   TORCH_CHECK(value.dim() == 3, "expected 3-D `value`, got ", value.dim(), "-D tensor");
-  TORCH_CHECK(embed_dim % heads == 0, "`embed_dim` must divide evenly by `num_heads`");
+  check_heads(embed_dim, heads);
   const c10::ScalarType type = query.scalar_type();
   const auto [y, weights] =
       attend(wide_operand(query), wide_operand(key), wide_operand(value), embed_dim, heads,
@@ -101,6 +106,9 @@ at::Tensor encoder_layer(const at::Tensor& src, int64_t embed_dim, int64_t heads
                          const at::Tensor& ffn_bias_1, const at::Tensor& ffn_weight_2,
                          const at::Tensor& ffn_bias_2, const MaybeTensor& mask,
                          std::optional<int64_t> mask_type) {
+  TORCH_CHECK(src.dim() == 3 && src.size(2) == embed_dim, "expected a source of (batch, length, ",
+              embed_dim, "), got ", src.sizes());
+  check_heads(embed_dim, heads);
   const weft::Tensor x = wide_operand(src);
   const weft::Tensor seen = norm_first ? normalized(x, norm_weight_1, norm_bias_1, eps) : x;
   weft::Tensor y =

@@ -51,7 +51,7 @@ def realize(*tensors: torch.Tensor) -> None:
 
 @_public
 def synchronize(device: Any = None) -> None:
-    """Computes all that is pending, and waits for it."""
+    """Computes all that is pending, and waits for it. A value that cannot be computed is left to whoever reads it."""
     _C.synchronize()
 
 
