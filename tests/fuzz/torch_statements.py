@@ -32,11 +32,12 @@ def dtype_of(rng: random.Random) -> torch.dtype:
     return rng.choice(DTYPES)
 
 
-def first(a: torch.Tensor, dim: int) -> torch.Tensor:
-    """The place 0 of an axis that has one."""
-    if a.dim() and a.size(dim) == 0:
+def first_along(a: torch.Tensor, rng: random.Random) -> tuple[int, torch.Tensor]:
+    """An axis and its first place."""
+    axis = axis_of(a, rng)
+    if a.dim() and a.size(axis) == 0:
         raise ValueError("an axis of size 0")
-    return torch.tensor([0], device=a.device)
+    return axis, torch.tensor([0], device=a.device)
 
 
 def number_for(t: torch.Tensor, rng: random.Random) -> Any:
@@ -48,13 +49,21 @@ def number_for(t: torch.Tensor, rng: random.Random) -> Any:
 def places(t: torch.Tensor, rng: random.Random, axis: int = 0) -> torch.Tensor:
     """Integers for this axis, most within its bounds, some twice."""
     size = t.size(axis) if t.dim() else 1
-    return torch.tensor([rng.randrange(-1, max(size, 1)) for _ in range(rng.randrange(4))], dtype=torch.long, device=t.device)
+    chosen = [rng.randrange(-1, max(size, 1)) for _ in range(rng.randrange(4))]
+    return torch.tensor(chosen, dtype=torch.long, device=t.device)
 
 
-def places_from_0(t: torch.Tensor, rng: random.Random, axis: int) -> torch.Tensor:
+def along(t: torch.Tensor, rng: random.Random) -> tuple[int, torch.Tensor]:
+    """An axis and different places on it."""
+    axis = axis_of(t, rng)
     size = t.size(axis) if t.dim() else 1
     chosen = rng.sample(range(max(size, 1)), min(size, rng.randrange(1, 4)))
-    return torch.tensor(chosen, dtype=torch.long, device=t.device)
+    return axis, torch.tensor(chosen, dtype=torch.long, device=t.device)
+
+
+def ones_along(t: torch.Tensor, rng: random.Random) -> tuple[int, torch.Tensor, torch.Tensor]:
+    axis, at = along(t, rng)
+    return axis, at, torch.ones_like(t).index_select(axis, at)
 
 
 def mask_for(t: torch.Tensor, rng: random.Random) -> torch.Tensor:
@@ -138,7 +147,7 @@ RESULTS: dict[str, Result] = {
     "index": lambda a, b, rng: a[torch.tensor([0, -1], device=a.device)],
     "index twice": lambda a, b, rng: a[places(a, rng)][0:2].flatten(),
     "index by a mask": lambda a, b, rng: a[mask_for(a, rng)],
-    "index_select": lambda a, b, rng: a.index_select(dim := axis_of(a, rng), places_from_0(a, rng, dim)),
+    "index_select": lambda a, b, rng: a.index_select(*along(a, rng)),
     "masked_select": lambda a, b, rng: a.masked_select(mask_for(a, rng)),
     "gather": lambda a, b, rng: a.gather(0, torch.zeros([1] * a.dim(), dtype=torch.long, device=a.device)),
     "clone": lambda a, b, rng: a.clone(),
@@ -171,12 +180,10 @@ WRITES: dict[str, Result] = {
     "fill_ by a tensor": lambda a, b, rng: a.fill_(b.flatten()[0]),
     "relu_": lambda a, b, rng: a.relu_(),
     "clamp_": lambda a, b, rng: a.clamp_(-64, 64),
-    "index_fill_": lambda a, b, rng: a.index_fill_(dim := axis_of(a, rng), first(a, dim), 5),
-    "index_fill_ twice": lambda a, b, rng: a.index_fill_(dim := axis_of(a, rng), places_from_0(a, rng, dim), number_for(a, rng)),
-    "index_add_": lambda a, b, rng: a.index_add_(dim := axis_of(a, rng), i := places_from_0(a, rng, dim),
-                                                 torch.ones_like(a).index_select(dim, i)),
-    "index_copy_": lambda a, b, rng: a.index_copy_(dim := axis_of(a, rng), i := places_from_0(a, rng, dim),
-                                                   torch.ones_like(a).index_select(dim, i)),
+    "index_fill_": lambda a, b, rng: a.index_fill_(*first_along(a, rng), 5),
+    "index_fill_ twice": lambda a, b, rng: a.index_fill_(*along(a, rng), number_for(a, rng)),
+    "index_add_": lambda a, b, rng: a.index_add_(*ones_along(a, rng)),
+    "index_copy_": lambda a, b, rng: a.index_copy_(*ones_along(a, rng)),
     "scatter_": lambda a, b, rng: a.scatter_(0, torch.zeros([min(n, 1) for n in a.shape], dtype=torch.long,
                                                             device=a.device), 1),
     "masked_fill_": lambda a, b, rng: a.masked_fill_(a > 4, -1),
@@ -184,6 +191,8 @@ WRITES: dict[str, Result] = {
     "setitem": lambda a, b, rng: a.__setitem__(torch.tensor([0, -1], device=a.device), 3),
     "setitem of places": lambda a, b, rng: a.__setitem__(places(a, rng), number_for(a, rng)),
     "setitem by a mask": lambda a, b, rng: a.__setitem__(mask_for(a, rng), number_for(a, rng)),
+    "setitem by itself": lambda a, b, rng: a.__setitem__(a, rng.random() < 0.5),
+    "setitem to its first": lambda a, b, rng: a.__setitem__(mask_for(a, rng), a.flatten()[:1]),
     "accumulate": lambda a, b, rng: a.index_put_((places(a, rng),), torch.ones((), dtype=a.dtype, device=a.device), True),
     "tril_": lambda a, b, rng: a.tril_(rng.randrange(-1, 2)),
     "triu_": lambda a, b, rng: a.triu_(),
@@ -201,7 +210,7 @@ WRITES: dict[str, Result] = {
 }
 FREE_OF_OVERLAPS = {  # what writes one value, or raises
     "zero_", "fill_", "fill_ by a tensor", "index_fill_", "index_fill_ twice", "masked_fill_ by a mask", "setitem",
-    "setitem of places", "setitem by a mask", "tril_", "triu_"}
+    "setitem of places", "setitem by a mask", "setitem by itself", "setitem to its first", "tril_", "triu_"}
 
 
 def resized(t: torch.Tensor, shape: torch.Size) -> torch.Tensor:
@@ -225,9 +234,9 @@ def into(a: torch.Tensor, b: torch.Tensor) -> None:
 
 def addresses(t: torch.Tensor) -> torch.Tensor:
     """The elements of the storage that each element of the tensor is."""
-    at = torch.full((1,), t.storage_offset())
+    at = torch.full((1,), int(t.storage_offset()))
     for size, stride in zip(t.shape, t.stride()):
-        at = (at[:, None] + torch.arange(size) * stride).reshape(-1)
+        at = (at[:, None] + torch.arange(int(size)) * stride).reshape(-1)
     return at
 
 
@@ -243,8 +252,8 @@ def overlaps(t: torch.Tensor) -> bool:
     """Whether two elements of what is written are one; PyTorch leaves it undefined, but for strides of 0."""
     if t.numel() == 0 or is_expanded(t):
         return False
-    at = addresses(t)
-    return at.unique().numel() != at.numel()
+    at = addresses(t).tolist()
+    return len(set(at)) != len(at)
 
 
 def meet(written: torch.Tensor, read: torch.Tensor) -> bool:

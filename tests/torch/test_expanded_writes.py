@@ -167,3 +167,28 @@ def test_what_differs_is_not_written_twice(name):
         with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
             outputs_that_are_refused(d)[name](e)
     assert a.tolist() == [0, 1, 2, 3, 4, 5]  # on weft
+
+
+@same_on_both
+def test_a_mask_names_its_own_elements(d):
+    a = torch.tensor([True, False, True], device=d)
+    a[a] = False
+    b = numbers(d, 6)
+    b[b > 2] = b[:1]
+    return a, b
+
+
+@raises_on_both(RuntimeError)
+def test_operators_of_the_cpu_see_what_shares_memory(d):
+    z = complexes(d, 6)
+    torch.gather(z, 0, torch.zeros(6, dtype=torch.long, device=d), out=z)
+
+
+@same_on_both
+def test_operators_of_the_cpu_write_what_shares_memory(d):
+    z = complexes(d, 4)
+    w = z.view(4, 1).expand(4, 2)
+    w.tril_()
+    part = z[1:3]
+    torch.sum(z, 0, out=torch.view_as_real(z)[0, 1])
+    return z, w, part

@@ -163,7 +163,8 @@ struct Triangle {
     return t.numel() != 0 && has_overlap(handle(t).view());
   }
   static weft::Tensor kept(const at::Tensor& t, int64_t diagonal) {
-    const weft::Tensor all = weft::Tensor::ones(ints(t.sizes()), dtypes::bool_, weft_device().name());
+    const weft::Tensor all =
+        weft::Tensor::ones(ints(t.sizes()), dtypes::bool_, weft_device().name());
     return (all.*triangle)(diagonal);
   }
   static at::Tensor& in_place(at::Tensor& self, int64_t diagonal) {

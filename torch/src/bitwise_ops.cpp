@@ -127,11 +127,14 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   native<at::_ops::__rshift___Scalar, Right::functional<>>(m);
   native<at::_ops::__irshift___Scalar, Right::in_place<>>(m);
   native<at::_ops::__lshift___Tensor,
-         FunctionalForm<BinaryMeta, kOfIntegers<bits<Op::SHL>>, at::_ops::__lshift___Tensor>::call>(m);
+         FunctionalForm<BinaryMeta, kOfIntegers<bits<Op::SHL>>, at::_ops::__lshift___Tensor>::call>(
+      m);
   native<at::_ops::__ilshift___Tensor,
-         InPlaceForm<BinaryMeta, kOfIntegers<bits<Op::SHL>>, at::_ops::__ilshift___Tensor>::call>(m);
+         InPlaceForm<BinaryMeta, kOfIntegers<bits<Op::SHL>>, at::_ops::__ilshift___Tensor>::call>(
+      m);
   native<at::_ops::__rshift___Tensor,
-         FunctionalForm<BinaryMeta, kOfIntegers<shift_right>, at::_ops::__rshift___Tensor>::call>(m);
+         FunctionalForm<BinaryMeta, kOfIntegers<shift_right>, at::_ops::__rshift___Tensor>::call>(
+      m);
   native<at::_ops::__irshift___Tensor,
          InPlaceForm<BinaryMeta, kOfIntegers<shift_right>, at::_ops::__irshift___Tensor>::call>(m);
 }

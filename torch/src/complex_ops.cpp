@@ -225,7 +225,8 @@ std::vector<int64_t> axes_of(const at::Tensor& self, at::OptionalIntArrayRef dim
 template <bool divides>
 weft::Tensor reduced(const Shaped& s, const at::Tensor& self, at::OptionalIntArrayRef dim,
                      bool keepdim, std::optional<c10::ScalarType>) {
-  const Complex z = complex_of(self, s.out().scalar_type());
+  const bool is_real = !s.out().is_complex();
+  const Complex z = complex_of(self, is_real ? self.scalar_type() : s.out().scalar_type());
   weft::Tensor re = z.re, im = z.im.expand(z.re.shape());
   const std::vector<int64_t> axes = axes_of(self, dim);
   if (!axes.empty()) {
@@ -238,6 +239,7 @@ weft::Tensor reduced(const Shaped& s, const at::Tensor& self, at::OptionalIntArr
     re = re.mul(1 / double(count));
     im = im.mul(1 / double(count));
   }
+  if (is_real) return re;
   return joined({re, im}, s.out().sizes());
 }
 

@@ -6,25 +6,30 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <ATen/MemoryOverlap.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 #include <ATen/native/CPUFallback.h>
 #include <ATen/native/Resize.h>
 #include <ATen/ops/_to_cpu.h>
+#include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
 #include "complex_kernels.h"
 #include "counters.h"
 #include "generator.h"
+#include "storage.h"
+#include "value/view.h"
+#include "weft/tensor.h"
 
 namespace weft::pytorch {
 namespace {
@@ -84,68 +89,85 @@ void replace_generators(const c10::OperatorHandle& op, torch::jit::Stack& stack)
   }
 }
 
-// ---- writes through expanded tensors, which a CPU kernel must see as they are: it may refuse them
+// ---- writes to memory that other elements or operands have, too: a CPU kernel must see it as it is,
+// ---- and may refuse it
 
-bool is_expanded(const at::Tensor& t) {
-  return at::has_internal_overlap(t) == at::MemOverlap::Yes;
+std::span<c10::IValue> arguments_of(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+  return std::span(stack).last(op.schema().arguments().size());
 }
-// An axis of size 1 in place of each that repeats elements.
-at::Tensor without_repeats(at::Tensor t) {
-  for (int64_t i = 0; i < t.dim(); i++) {
-    if (t.stride(i) == 0 && t.size(i) > 1) t = t.narrow(i, 0, 1);
+
+// Storages of the device that are written through a tensor that has an element more than once, or
+// that more than one operand has.
+std::set<const c10::StorageImpl*> shared_storages(const c10::OperatorHandle& op,
+                                                  torch::jit::Stack& stack) {
+  std::map<const c10::StorageImpl*, int> uses;
+  std::set<const c10::StorageImpl*> written, shared;
+  const std::span<c10::IValue> values = arguments_of(op, stack);
+  for (size_t i = 0; i < values.size(); i++) {
+    if (!values[i].isTensor() || !values[i].toTensor().is_privateuseone()) continue;
+    const at::Tensor& t = values[i].toTensor();
+    const c10::StorageImpl* const storage = t.storage().unsafeGetStorageImpl();
+    uses[storage]++;
+    const auto* const alias = op.schema().arguments()[i].alias_info();
+    if (alias == nullptr || !alias->isWrite()) continue;
+    written.insert(storage);
+    if (has_overlap(handle(t).view())) shared.insert(storage);
   }
+  for (const c10::StorageImpl* const storage : written) {
+    if (uses[storage] > 1) shared.insert(storage);
+  }
+  return shared;
+}
+
+// All of the storage of a tensor, in its type.
+at::Tensor whole(const at::Tensor& t) {
+  const int64_t count = int64_t(t.storage().nbytes() / t.itemsize());
+  return at::empty({0}, t.options()).set_(t.storage(), 0, {count}, {1});
+}
+at::Tensor on_storage(const c10::Storage& storage, const at::Tensor& like) {
+  at::Tensor t = at::empty({0}, like.options().device(at::kCPU));
+  t.set_(storage, like.storage_offset(), like.sizes(), like.strides());
+  t._set_conj(like.is_conj());
+  t._set_neg(like.is_neg());
   return t;
 }
 
-bool writes_expanded(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
-  const auto& arguments = op.schema().arguments();
-  const size_t first = stack.size() - arguments.size();
-  for (size_t i = 0; i < arguments.size(); i++) {
-    const auto* const alias = arguments[i].alias_info();
-    const c10::IValue& value = stack[first + i];
-    if (alias == nullptr || !alias->isWrite() || !value.isTensor()) continue;
-    if (value.toTensor().defined() && is_expanded(value.toTensor())) return true;
-  }
-  return false;
-}
-
-struct Written {
-  at::Tensor given, each;    // of the device: the tensor, and it without repeats
-  at::Tensor copy, on_cpu;  // the latter on the CPU, and that expanded
-};
-
-// The operands on the CPU, expanded as they were; those that are written.
-std::vector<Written> move_to_cpu(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
-  std::vector<Written> written;
-  const auto& arguments = op.schema().arguments();
-  const size_t first = stack.size() - arguments.size();
-  for (size_t i = 0; i < arguments.size(); i++) {
-    c10::IValue& value = stack[first + i];
+// The storages are copied whole, and the operands are on the copies what they are here.
+void fall_back_on_copies(const c10::OperatorHandle& op, torch::jit::Stack& stack,
+                         const std::set<const c10::StorageImpl*>& shared) {
+  struct Copy {
+    at::Tensor here, there;
+  };
+  std::map<const c10::StorageImpl*, Copy> copies;
+  std::vector<Copy> operands;
+  for (c10::IValue& value : arguments_of(op, stack)) {
     if (value.isTensorList()) value = at::_to_cpu(value.toTensorVector());
-    if (!value.isTensor() || !value.toTensor().defined()) continue;
-    const at::Tensor given = value.toTensor(), each = without_repeats(given);
-    const at::Tensor copy = each.cpu(), on_cpu = copy.expand(given.sizes());
-    value = on_cpu;
-    const auto* const alias = arguments[i].alias_info();
-    if (alias != nullptr && alias->isWrite()) written.push_back({given, each, copy, on_cpu});
+    if (!value.isTensor() || !value.toTensor().is_privateuseone()) continue;
+    const at::Tensor here = value.toTensor();
+    const c10::StorageImpl* const storage = here.storage().unsafeGetStorageImpl();
+    if (shared.contains(storage) && !copies.contains(storage)) {
+      const at::Tensor all = whole(here);
+      copies[storage] = {all, all.cpu()};
+    }
+    const at::Tensor there = shared.contains(storage)
+                                 ? on_storage(copies[storage].there.storage(), here)
+                                 : here.cpu();
+    operands.push_back({here, there});
+    value = there;
   }
-  return written;
-}
-
-void fall_back_expanded(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
-  const std::vector<Written> written = move_to_cpu(op, stack);
   op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack);
-  for (const Written& w : written) {
-    const bool is_resized = at::native::resize_output(w.given, w.on_cpu.sizes());
-    is_resized ? w.given.copy_(w.on_cpu) : w.each.copy_(w.copy);
+  for (const auto& [storage, copy] : copies) copy.here.copy_(copy.there);
+  for (const Copy& operand : operands) {
+    if (operand.here.sizes() == operand.there.sizes()) continue;  // an output that was resized
+    at::native::resize_output(operand.here, operand.there.sizes());
+    operand.here.copy_(operand.there);
   }
-  const size_t count = op.schema().returns().size();
-  for (size_t i = stack.size() - count; i < stack.size(); i++) {
-    if (!stack[i].isTensor() || !stack[i].toTensor().defined()) continue;
-    const at::Tensor result = stack[i].toTensor();
+  for (c10::IValue& value : std::span(stack).last(op.schema().returns().size())) {
+    if (!value.isTensor() || !value.toTensor().defined()) continue;
+    const at::Tensor result = value.toTensor();
     const auto same = std::ranges::find_if(
-        written, [&](const Written& w) { return w.on_cpu.is_same(result); });
-    stack[i] = same != written.end() ? same->given : result.to(written[0].given.device());
+        operands, [&](const Copy& operand) { return operand.there.is_same(result); });
+    value = same != operands.end() ? same->here : result.to(operands[0].here.device());
   }
 }
 
@@ -170,11 +192,9 @@ void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   if (warns) warn_once(name);
   count_fallback(name);
   replace_generators(op, *stack);
-  if (writes_expanded(op, *stack)) {
-    fall_back_expanded(op, *stack);
-  } else {
-    at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
-  }
+  const auto shared = shared_storages(op, *stack);
+  if (!shared.empty()) return fall_back_on_copies(op, *stack, shared);
+  at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
 }
 
 void set_decomposer(std::function<void()> run) {

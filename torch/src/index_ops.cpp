@@ -181,9 +181,29 @@ void write_to(const Chosen& places, const weft::Tensor& value, bool accumulate) 
   weft::Tensor(places.target).assign(numbers.ne(int64_t(0)));
 }
 
+// The mask that alone names elements, broadcast to self: PyTorch fills by it, and refuses less of
+// what shares memory.
+std::optional<at::Tensor> only_mask(const at::Tensor& self, const OptionalTensors& indices) {
+  at::Tensor mask;
+  int64_t axis = 0;
+  for (size_t i = 0; i < indices.size(); i++) {
+    const std::optional<at::Tensor> index = indices.get(i);
+    if (!index || !index->defined()) {
+      axis++;
+      continue;
+    }
+    if (mask.defined() || index->scalar_type() != c10::kBool || index->dim() == 0) return {};
+    mask = *index;
+    check_mask(self, mask, size_t(axis));
+    axis += mask.dim();
+  }
+  if (!mask.defined() || !mask.device().is_privateuseone()) return {};
+  for (; axis < self.dim(); axis++) mask = mask.unsqueeze(-1);
+  return mask;
+}
+
 at::Tensor& index_put_impl(at::Tensor& self, const OptionalTensors& indices,
                            const at::Tensor& values, bool accumulate, bool /*unsafe*/) {
-  at::native::checkIndexTensorTypes(indices, /*allow_int=*/true);
   TORCH_CHECK_INDEX(int64_t(indices.size()) <= self.dim(),
                     "too many indices for tensor of dimension ", self.dim(), " (got ",
                     indices.size(), ")");
@@ -191,11 +211,16 @@ at::Tensor& index_put_impl(at::Tensor& self, const OptionalTensors& indices,
               "Index put requires the source and destination dtypes match, got ",
               self.scalar_type(), " for the destination and ", values.scalar_type(),
               " for the source.");
+  if (!accumulate && values.numel() == 1) {
+    const std::optional<at::Tensor> mask = only_mask(self, indices);
+    if (mask) return self.masked_fill_(*mask, values.reshape({}));
+  }
   at::assert_no_overlap(self, values);
   for (size_t i = 0; i < indices.size(); i++) {
     const std::optional<at::Tensor> index = indices.get(i);
     if (index && index->defined()) at::assert_no_overlap(self, *index);
   }
+  at::native::checkIndexTensorTypes(indices, /*allow_int=*/true);
   const weft::Tensor target = handle(self), value = elements(values, self.scalar_type());
   if (indices.size() == 1 && !accumulate) {
     const std::optional<at::Tensor> only = indices.get(0);

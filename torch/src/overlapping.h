@@ -11,8 +11,8 @@
 
 namespace weft::pytorch {
 
-// A value for an expanded view as one for without_expanded_axes(view). Throws what PyTorch's kernels
-// throw unless it has one number for all elements that are one of memory.
+// A value for an expanded view as one for without_expanded_axes(view). Throws what PyTorch's
+// kernels throw unless it has one number for all elements that are one of memory.
 Ref<Value> for_each_once(Ref<Value> value, const View& view);
 
 // put(), one element after the other: of those that are one of memory the last counts.

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/ops/cumprod_meta.h>
 #include <ATen/ops/cumsum_meta.h>
@@ -29,6 +30,7 @@ namespace {
 template <auto method>
 weft::Tensor scan(const Shaped& s, const at::Tensor& self, int64_t dim,
                   std::optional<at::ScalarType>) {
+  at::assert_no_partial_overlap(s.out(), self);
   return (operand(self, s.out().scalar_type()).*method)(dim);
 }
 
