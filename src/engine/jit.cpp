@@ -201,7 +201,9 @@ std::optional<std::vector<Storage*>> storages_for(const JitRecipe& recipe,
     if (b.is_part) {
       const View& view = inputs[i].view();
       const bool fits = view.dtype == input.view.dtype && view.shape == input.view.shape;
-      if (!fits || !is_contiguous(view)) return {};
+      if (!fits || !is_contiguous(view) || !is_as_in_memory(view.dtype, storage->dtype())) {
+        return {};
+      }
     } else if (inputs[i].view() != input.view || storage->dtype() != b.dtype ||
                storage->numel() != b.numel) {
       return {};

@@ -11,6 +11,7 @@
 
 #include "base/ref.h"
 #include "engine/jit_recipe.h"
+#include "ir/dtype.h"
 #include "runtime/buffer.h"
 #include "value/storage.h"
 #include "value/storage_watch.h"
@@ -74,6 +75,12 @@ class JitWatch : public StorageWatch {
   std::vector<Tensor> proxies_;
   std::unordered_map<const Storage*, uint32_t> places_;  // of proxies and captured storages
 };
+
+// What is in memory in one dtype can be read as the other without a look at each element: bytes are
+// no bools.
+inline bool is_as_in_memory(DType dtype, DType of_memory) {
+  return dtype.is_bool() == of_memory.is_bool();
+}
 
 // The input is a run of elements of a larger storage that no other input uses: the place of the run
 // is not part of the capture.

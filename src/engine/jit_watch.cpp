@@ -94,7 +94,8 @@ void JitWatch::bind_leaf(Bound& b) {
 bool is_jit_part(const Tensor& input, size_t uses) {
   const Storage& storage = *input.storage();
   return storage.leaf_number() == 0 && uses == 1 && input.numel() > 0 &&
-         input.numel() < storage.numel() && input.is_contiguous();
+         input.numel() < storage.numel() && input.is_contiguous() &&
+         is_as_in_memory(input.dtype(), storage.dtype());
 }
 
 void JitWatch::touch(Storage& storage) {
