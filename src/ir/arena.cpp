@@ -259,7 +259,7 @@ UOp Arena::intern(Op op, DType dtype, std::span<const UOp> srcs, uint64_t arg) {
   }
   uint64_t* slot = find(hash, largest, op, dtype, srcs, arg);
   if (*slot != 0) return UOp(node_of(*slot));
-  if (count_ % kNodesPerCheck == 0) check_interrupt();
+  if (count_ % kNodesPerCheck == kNodesPerCheck - 1) check_interrupt();
   void* memory = allocate_node(sizeof(Node) + srcs.size() * sizeof(UOp));
   auto* n = new (memory) Node{hash, src_mask, arg, count_++, dtype, uint32_t(srcs.size()), op};
   std::uninitialized_copy(srcs.begin(), srcs.end(), reinterpret_cast<UOp*>(n + 1));

@@ -44,7 +44,7 @@ std::vector<UOp> toposort(UOp root) {
   visit_missing(
       root, [&](UOp n) { return seen.has(n); },
       [&](UOp n) {
-        if (order.size() % kNodesPerCheck == 0) check_interrupt();
+        if (order.size() % kNodesPerCheck == kNodesPerCheck - 1) check_interrupt();
         seen.put_number(n, 1);
         order.push_back(n);
       });

@@ -86,12 +86,12 @@ class Engine {
     push(root);
     if (options_.order == Order::kBottomUp) {
       for (size_t step = 0; !stack_.empty(); step++) {
-        if (step % kStepsPerCheck == 0) check_interrupt();
+        if (step % kStepsPerCheck == kStepsPerCheck - 1) check_interrupt();
         bottom_up();
       }
     } else {
       for (size_t step = 0; !stack_.empty(); step++) {
-        if (step % kStepsPerCheck == 0) check_interrupt();
+        if (step % kStepsPerCheck == kStepsPerCheck - 1) check_interrupt();
         top_down();
       }
     }
