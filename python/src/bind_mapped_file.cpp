@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include "core.h"
 #include "engine/foreign_memory.h"
 #include "interpreter.h"
+#include "runtime/buffer.h"
 #include "runtime/device.h"
 #include "runtime/mapped_file.h"
 #include "tensor.h"
@@ -23,6 +25,7 @@
 #include "weft/dtype.h"
 #include "weft/error.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::python {
 namespace {

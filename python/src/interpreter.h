@@ -1,10 +1,10 @@
 // The interpreter and threads that outlive it, and the one time that a module of weft is loaded.
 #pragma once
 
-#include <nanobind/nanobind.h>
 #include <cstdlib>
 #include <exception>
 
+#include <nanobind/nanobind.h>
 #include <unistd.h>
 
 namespace weft::python {

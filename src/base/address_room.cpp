@@ -16,14 +16,20 @@ bool has_address_room(size_t bytes) {
   return true;
 }
 
+namespace {
+
+constexpr size_t kBesideStack = size_t(1) << 20;    // its guard, and what a thread has of its own
+constexpr size_t kBesideStacks = size_t(16) << 20;  // for what threads allocate
+
+}  // namespace
+
 bool has_room_for_threads(size_t count) {
-  constexpr size_t kBesideStacks = size_t(16) << 20;  // for what they allocate
   pthread_attr_t attributes;
   size_t stack = 0;
   pthread_attr_init(&attributes);
   pthread_attr_getstacksize(&attributes, &stack);
   pthread_attr_destroy(&attributes);
-  return has_address_room(count * (stack + (size_t(1) << 20)) + kBesideStacks);
+  return has_address_room(count * (stack + kBesideStack) + kBesideStacks);
 }
 
 }  // namespace weft

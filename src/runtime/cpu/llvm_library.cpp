@@ -258,7 +258,8 @@ class Loader {
         std::unique_ptr<Llvm> loaded;
         try {
           loaded = load();
-        } catch (const std::exception&) {  // told to whoever needs it
+        } catch (const std::exception&) {
+          loaded = nullptr;  // whoever needs it is told why
         }
         const std::lock_guard done(mutex_);
         llvm_ = std::move(loaded);

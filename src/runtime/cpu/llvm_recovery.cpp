@@ -9,6 +9,7 @@
 #include <new>
 #include <string>
 
+#include "base/dynamic_library.h"
 #include "runtime/cpu/llvm_functions.h"
 
 namespace weft {
@@ -48,7 +49,7 @@ void install_llvm_recovery(const DynamicLibrary& library, const LlvmFunctions& l
     auto* const install = library.function<void(BadAllocHandler, void*)>(
         "_ZN4llvm31install_bad_alloc_error_handlerEPFvPvPKcbES0_");
     if (install == nullptr) return;
-    install([](void*, const char*, bool) { leave_llvm(kOutOfMemory.data()); }, nullptr);
+    install([](void*, const char*, bool) { leave_llvm(kOutOfMemory); }, nullptr);
   });
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "base/dynamic_library.h"
 #include "runtime/cpu/llvm_functions.h"
@@ -14,7 +13,7 @@ namespace weft {
 void install_llvm_recovery(const DynamicLibrary& library, const LlvmFunctions& llvm);
 
 // The reason where it got no memory.
-inline constexpr std::string_view kOutOfMemory = "out of memory";
+inline constexpr const char* kOutOfMemory = "out of memory";
 
 // Runs call(context), which may call LLVM and must own nothing that has a destructor. False where
 // LLVM has given up in it, why in `reason`: then what LLVM worked on is in no state to be used or
