@@ -46,8 +46,7 @@ Ranges& ranges() {
   return instance;
 }
 
-}  // namespace
-
+// No storage stands for that memory any more.
 void forget_foreign(const Storage& storage) noexcept {
   Ranges& all = ranges();
   const std::lock_guard lock(all.mutex);
@@ -57,6 +56,8 @@ void forget_foreign(const Storage& storage) noexcept {
   if (at != all.by_start.end() && at->second.storage == &storage) all.by_start.erase(at);
   all.start_of.erase(known);
 }
+
+}  // namespace
 
 ForeignPlace import_foreign(Device& device, DType dtype, void* first, int64_t count,
                             std::unique_ptr<Buffer::Lender> lender) {
@@ -104,7 +105,7 @@ ForeignPlace import_foreign(Device& device, DType dtype, void* first, int64_t co
   if (count > 0) {
     all.start_of.emplace(storage.get(), start);
     all.by_start.emplace(start, Range{end, storage.get()});
-    storage->set_foreign();
+    storage->set_foreign(&forget_foreign);
   }
   return {std::move(storage), 0};
 }

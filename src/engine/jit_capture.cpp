@@ -34,7 +34,6 @@
 #include "value/tape.h"
 #include "value/training.h"
 #include "value/value.h"
-#include "weft/tensor.h"
 #include "weft/variable.h"
 
 namespace weft {
@@ -62,7 +61,7 @@ class Maker {
   }
 
   // The lock of realise is held.
-  std::shared_ptr<JitRecipe> run(std::span<const Tensor> outputs) {
+  std::shared_ptr<JitRecipe> run(std::span<const StorageView> outputs) {
     recipe_->default_device = &find_device({});
     recipe_->is_training = is_training();
     recipe_->has_gradients = gradients_are_on();
@@ -107,17 +106,17 @@ class Maker {
 
   void add_inputs() {
     for (size_t i = 0; i < watch_.proxies().size(); i++) {
-      recipe_->inputs.push_back({watch_.binding_of_input()[i], watch_.proxies()[i].view()});
+      recipe_->inputs.push_back({watch_.binding_of_input()[i], watch_.proxies()[i].view});
     }
   }
 
-  void add_outputs(std::span<const Tensor> outputs) {
-    for (const Tensor& output : outputs) {
-      const Storage& storage = *output.storage();
+  void add_outputs(std::span<const StorageView> outputs) {
+    for (const StorageView& output : outputs) {
+      const Storage& storage = *output.storage;
       JitRecipe::Output out{.binding = watch_.find(storage), .made = 0};
       if (out.binding == kNone) out.made = made_of(storage);
       recipe_->outputs.push_back(out);
-      recipe_->numbers.views.push_back(output.view());
+      recipe_->numbers.views.push_back(output.view);
     }
   }
 
@@ -534,7 +533,7 @@ class Maker {
 
 namespace {
 
-std::shared_ptr<JitRecipe> made_recipe(JitWatch& watch, std::span<const Tensor> outputs,
+std::shared_ptr<JitRecipe> made_recipe(JitWatch& watch, std::span<const StorageView> outputs,
                                        std::span<const VariableValue> values) {
   const std::lock_guard lock(realize_mutex());
   try {
@@ -550,7 +549,7 @@ std::shared_ptr<JitRecipe> made_recipe(JitWatch& watch, std::span<const Tensor> 
 
 }  // namespace
 
-std::shared_ptr<JitRecipe> make_recipe(JitWatch& watch, std::span<const Tensor> outputs,
+std::shared_ptr<JitRecipe> make_recipe(JitWatch& watch, std::span<const StorageView> outputs,
                                        std::span<const VariableValue> values) {
   bool is_first = true;  // stopped, it cannot begin anew: there is no recipe
   return interruptible([&] {

@@ -14,10 +14,11 @@
 #include "ir/dtype.h"
 #include "runtime/buffer.h"
 #include "value/storage.h"
+#include "value/storage_view.h"
 #include "value/storage_watch.h"
 #include "value/value.h"
-#include "weft/tensor.h"
 #include "weft/variable.h"
+#include "weft/view.h"
 
 namespace weft {
 
@@ -44,11 +45,11 @@ class JitWatch : public StorageWatch {
   };
 
   // The inputs are realised.
-  explicit JitWatch(std::span<const Tensor> inputs);
+  explicit JitWatch(std::span<const SeenStorage> inputs);
 
   void touch(Storage& storage) override;
 
-  std::span<const Tensor> proxies() const { return proxies_; }
+  std::span<const StorageView> proxies() const { return proxies_; }
   std::vector<Bound>& bound() { return bound_; }
   std::span<const uint32_t> binding_of_input() const { return binding_of_input_; }
   // The binding that a storage is, as the function sees it; JitRecipe::kNone.
@@ -64,7 +65,7 @@ class JitWatch : public StorageWatch {
   void undo();
 
  private:
-  uint32_t bind_input(const Tensor& input, size_t uses);
+  uint32_t bind_input(const SeenStorage& input, size_t uses);
   void bind_captured(Storage& storage);
   static void bind_leaf(Bound& b);
   void restore(Bound& b);
@@ -72,9 +73,16 @@ class JitWatch : public StorageWatch {
   bool is_settled_ = false;
   std::vector<Bound> bound_;
   std::vector<uint32_t> binding_of_input_;
-  std::vector<Tensor> proxies_;
+  std::vector<StorageView> proxies_;
   std::unordered_map<const Storage*, uint32_t> places_;  // of proxies and captured storages
 };
+
+// A part of a storage as a view of the storage.
+inline View placed(const View& of_part, const View& part) {
+  View view = of_part;
+  view.offset += part.offset;
+  return view;
+}
 
 // What is in memory in one dtype can be read as the other without a look at each element: bytes are
 // no bools.
@@ -84,12 +92,12 @@ inline bool is_as_in_memory(DType dtype, DType of_memory) {
 
 // The input is a run of elements of a larger storage that no other input uses: the place of the run
 // is not part of the capture.
-bool is_jit_part(const Tensor& input, size_t uses);
+bool is_jit_part(const SeenStorage& input, size_t uses);
 
 // What the function left in the storages, and in `outputs`, as kernels; they have run. Null where
 // other threads have computed some of it meanwhile: then what has run is in its Values. `outputs`
 // are handles on what the function saw, `values` those of the call's variables. Settles.
-std::shared_ptr<JitRecipe> make_recipe(JitWatch& watch, std::span<const Tensor> outputs,
+std::shared_ptr<JitRecipe> make_recipe(JitWatch& watch, std::span<const StorageView> outputs,
                                        std::span<const VariableValue> values);
 
 }  // namespace weft

@@ -16,7 +16,6 @@
 #include "value/storage_watch.h"
 #include "value/value.h"
 #include "value/view.h"
-#include "weft/tensor.h"
 #include "weft/view.h"
 
 namespace weft {
@@ -43,37 +42,38 @@ Ref<Buffer> memory_of(const Value& version) {
 
 }  // namespace
 
-JitWatch::JitWatch(std::span<const Tensor> inputs) {
+JitWatch::JitWatch(std::span<const SeenStorage> inputs) {
   std::vector<Storage*> storages;
-  for (const Tensor& input : inputs) storages.push_back(input.storage().get());
+  for (const SeenStorage& input : inputs) storages.push_back(input.storage);
   realize(storages);
   const Scope scope(*this);  // proxies are known to be no storages from outside
-  for (const Tensor& input : inputs) {
-    const auto uses = std::ranges::count(storages, input.storage().get());
+  for (const SeenStorage& input : inputs) {
+    const auto uses = std::ranges::count(storages, input.storage);
     const uint32_t at = bind_input(input, size_t(uses));
     binding_of_input_.push_back(at);
     const Bound& b = bound_[at];
-    View view = b.is_part ? contiguous_view(input.dtype(), input.shape()) : input.view();
-    proxies_.emplace_back(b.proxy, std::move(view));
+    View view = b.is_part ? contiguous_view(input.view->dtype, input.view->shape) : *input.view;
+    proxies_.push_back({b.proxy, std::move(view)});
   }
 }
 
-uint32_t JitWatch::bind_input(const Tensor& input, size_t uses) {
+uint32_t JitWatch::bind_input(const SeenStorage& input, size_t uses) {
   const auto same = std::ranges::find_if(
-      bound_, [&](const Bound& b) { return b.storage.get() == input.storage().get(); });
+      bound_, [&](const Bound& b) { return b.storage.get() == input.storage; });
   if (same != bound_.end()) return uint32_t(same - bound_.begin());
   Bound b;
-  b.storage = input.storage();
+  b.storage = Ref(input.storage);
   b.before = realized_version(*b.storage);
   b.memory = memory_of(*b.before);
   b.is_part = is_jit_part(input, uses);
   const Value& whole = *b.before;
   if (b.is_part) {
-    b.part = input.view();
-    const size_t width = size_t(input.dtype().item_bytes());
-    b.memory =
-        Buffer::make_part(b.memory, size_t(b.part.offset) * width, size_t(input.numel()) * width);
-    b.placeholder = Value::make_filled(input.dtype(), whole.device(), input.shape(), b.memory);
+    b.part = *input.view;
+    const size_t width = size_t(input.view->dtype.item_bytes());
+    b.memory = Buffer::make_part(b.memory, size_t(b.part.offset) * width,
+                                 size_t(input.view->numel()) * width);
+    b.placeholder =
+        Value::make_filled(input.view->dtype, whole.device(), input.view->shape, b.memory);
   } else {
     b.placeholder = Value::make_filled(whole.dtype(), whole.device(), whole.shape(), b.memory);
   }
@@ -91,11 +91,11 @@ void JitWatch::bind_leaf(Bound& b) {
   b.proxy->set_gradient(b.gradient);
 }
 
-bool is_jit_part(const Tensor& input, size_t uses) {
-  const Storage& storage = *input.storage();
-  return storage.leaf_number() == 0 && uses == 1 && input.numel() > 0 &&
-         input.numel() < storage.numel() && input.is_contiguous() &&
-         is_as_in_memory(input.dtype(), storage.dtype());
+bool is_jit_part(const SeenStorage& input, size_t uses) {
+  const Storage& storage = *input.storage;
+  return storage.leaf_number() == 0 && uses == 1 && input.view->numel() > 0 &&
+         input.view->numel() < storage.numel() && is_contiguous(*input.view) &&
+         is_as_in_memory(input.view->dtype, storage.dtype());
 }
 
 void JitWatch::touch(Storage& storage) {

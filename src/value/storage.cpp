@@ -98,7 +98,7 @@ Storage::Storage(Ref<Value> version, int64_t origin)
 }
 
 Storage::~Storage() {
-  if (is_foreign_) forget_foreign(*this);
+  if (forget_ != nullptr) forget_(*this);
   if (was_pending_ || leaf_ || place_ != 0) {
     const std::lock_guard lock(graph_mutex());
     if (version_->pending_of_ == this) version_->pending_of_ = nullptr;
