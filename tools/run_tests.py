@@ -50,8 +50,8 @@ PYTHON_FUZZ: list[tuple[str, int, int, dict[str, str]]] = [
     ("fuzz_gradients", 1, 10_000, {"WEFT_DEVICE": "REF"}),
     ("fuzz_gradients", 2, 1_000, {"WEFT_DEVICE": "CPU"}),
     ("fuzz_files", 1, 5_000, {}),
-    ("fuzz_torch", 1, 1_000, {"WEFT_DEVICE": "REF"}),
-    ("fuzz_torch", 2, 200, {"WEFT_DEVICE": "CPU"}),
+    ("fuzz_torch", 1, 600, {"WEFT_DEVICE": "REF"}),
+    ("fuzz_torch", 2, 120, {"WEFT_DEVICE": "CPU"}),
 ]
 
 NEEDS_TORCH = {"fuzz_gradients"}

@@ -94,3 +94,11 @@ def test_bits_of_floats_are_refused_at_the_call():
                 continue
             raise AssertionError("it was not refused")
         assert x.tolist() == [1, 1, 1]
+
+
+@same_on_both
+def test_a_complex_number_is_true_unless_both_parts_are_0(d):
+    z = torch.tensor([0j, 1j, 1 + 0j]).to(d)
+    a = torch.zeros(3, dtype=torch.bool, device=d)
+    a.copy_(z)
+    return a, z.bool(), z.conj().to(torch.bool), torch.zeros(2, dtype=torch.bool, device=d).fill_(z[1])

@@ -1,5 +1,6 @@
 // Copies to, from and within the device, and fills.
 #include <cstdint>
+#include <vector>
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
@@ -37,6 +38,8 @@ weft::Tensor conjugated(const weft::Tensor& x) {
 weft::Tensor converted(const weft::Tensor& x, c10::ScalarType from, c10::ScalarType to) {
   const Held source = held(from), target = held(to);
   if (source.is_complex == target.is_complex) return x.cast(target.dtype);
+  if (source.is_complex && target.dtype.is_bool())
+    return x.cast(target.dtype).any(std::vector<int64_t>{-1});
   if (source.is_complex) return x.at({Ellipsis(), int64_t(0)}).cast(target.dtype);
   const weft::Tensor real = x.cast(target.dtype).unsqueeze(-1);
   return weft::Tensor::cat({real, real.zeros_like()}, -1);

@@ -89,7 +89,8 @@ void replace_generators(const c10::OperatorHandle& op, torch::jit::Stack& stack)
   }
 }
 
-// ---- writes to memory that other elements or operands have, too: a CPU kernel must see it as it is,
+// ---- writes to memory that other elements or operands have, too: a CPU kernel must see it as it
+// is,
 // ---- and may refuse it
 
 std::span<c10::IValue> arguments_of(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
@@ -149,9 +150,8 @@ void fall_back_on_copies(const c10::OperatorHandle& op, torch::jit::Stack& stack
       const at::Tensor all = whole(here);
       copies[storage] = {all, all.cpu()};
     }
-    const at::Tensor there = shared.contains(storage)
-                                 ? on_storage(copies[storage].there.storage(), here)
-                                 : here.cpu();
+    const at::Tensor there =
+        shared.contains(storage) ? on_storage(copies[storage].there.storage(), here) : here.cpu();
     operands.push_back({here, there});
     value = there;
   }
