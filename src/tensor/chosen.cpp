@@ -255,12 +255,12 @@ Tensor as_classes(std::string_view what, const Tensor& y, int64_t axis, int64_t 
   const auto written_out = [named](Ints, const Ref<Value>& given) {
     return places_on(named, given).index;
   };
-  Ref<Value> places =
+  const Ref<Value> places =
       deferred({type, device_of(y), y.shape(), kValuesOfIndex}, written_out, read(y));
-  return tensor_of(within(std::move(places), count));
+  return tensor_of(within(places, count));
 }
 
-Ref<Value> within(Ref<Value> places, int64_t size) {
+Ref<Value> within(const Ref<Value>& places, int64_t size) {
   Device& device = places->device();
   const DType type = places->dtype();
   const Ref<Value> least = number(device, type, 0), most = number(device, type, size - 1);

@@ -46,7 +46,7 @@ bool are_classes(std::string_view what, const Tensor& y, int64_t axis, int64_t c
 Tensor as_classes(std::string_view what, const Tensor& y, int64_t axis, int64_t count,
                   std::optional<int64_t> ignored = {});
 // Places that are in range anyway: this says so to those who index with them (index_bounds.h).
-Ref<Value> within(Ref<Value> places, int64_t size);
+Ref<Value> within(const Ref<Value>& places, int64_t size);
 // The same places as numbers, where they are in memory that can be looked at. None where not.
 std::optional<std::vector<int64_t>> places_at_hand(std::string_view what, const Tensor& index,
                                                    int64_t axis, int64_t size);
