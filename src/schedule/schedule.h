@@ -133,7 +133,11 @@ struct ScheduleOptions {
 //   CONTIGUOUS(x)                              x, in memory of its own
 //   AFTER(BUFFER, STORE(view, value)...)       the stores done in place
 //   AFTER(CONTIGUOUS(x), STORE(...)...)        the stores done in a copy of x
+//   COPY(x, DEVICE)                            x, in memory of that device
 //   BUFFER, or a RESHAPE of one of these       what it is
+//   any other value x                          like CONTIGUOUS(x)
+// A call whose buffers are on different devices is a transfer: its second argument, as it lies, to
+// the first one. Any other runs where its buffers are.
 // Throws SpecError when it is not legal.
 Schedule make_schedule(UOp sink, const ScheduleOptions& options = {});
 // Of a graph whose nodes are at hand: sources first, the SINK last.

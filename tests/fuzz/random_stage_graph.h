@@ -121,18 +121,21 @@ class RandomStageGraph {
   }
 
   Arg argument(Op op, DType dtype) {
-    switch (info(op).arg) {
-      case ArgKind::Const: return Arg::bits(dtype.is_bool() ? c_.below(2) : bits(dtype));
-      case ArgKind::Int: return Arg::integer(int64_t(c_.below(6)));
-      case ArgKind::Name: return Arg::name(c_.one_in(2) ? "REF" : c_.one_in(2) ? "lidx0" : "n");
-      case ArgKind::Range: return Arg::range(int64_t(c_.below(8)), AxisType(c_.below(9)));
-      case ArgKind::Op: return Arg::op(c_.one_in(2) ? Op::ADD : c_.one_in(2) ? Op::MAX : any_op());
-      case ArgKind::MaybeOp: return c_.one_in(2) ? Arg() : Arg::op(Op::ADD);
-      case ArgKind::Space: return Arg::space(c_.one_in(3) ? AddrSpace::kLocal : AddrSpace::kGlobal);
-      case ArgKind::Ints: return ints({});
-      case ArgKind::OpInts: return ints({int64_t(Op::ADD)});
-      default: return {};
+    const ArgKind kind = info(op).arg;
+    if (kind == ArgKind::Const) return Arg::bits(dtype.is_bool() ? c_.below(2) : bits(dtype));
+    if (kind == ArgKind::Int) return Arg::integer(int64_t(c_.below(6)));
+    if (kind == ArgKind::Name)
+      return Arg::name(c_.one_in(2) ? "REF" : c_.one_in(2) ? "lidx0" : "n");
+    if (kind == ArgKind::Range) return Arg::range(int64_t(c_.below(8)), AxisType(c_.below(9)));
+    if (kind == ArgKind::Op) {
+      return Arg::op(c_.one_in(2) ? Op::ADD : c_.one_in(2) ? Op::MAX : any_op());
     }
+    if (kind == ArgKind::MaybeOp) return c_.one_in(2) ? Arg() : Arg::op(Op::ADD);
+    if (kind == ArgKind::Space) {
+      return Arg::space(c_.one_in(3) ? AddrSpace::kLocal : AddrSpace::kGlobal);
+    }
+    if (kind == ArgKind::Ints) return ints({});
+    return kind == ArgKind::OpInts ? ints({int64_t(Op::ADD)}) : Arg();
   }
   Arg ints(std::vector<int64_t> list) {
     const bool has_op = !list.empty();

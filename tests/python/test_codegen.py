@@ -42,7 +42,7 @@ def test_passes_are_traced() -> None:
     trace = ir.Trace()
     program = ir.lower(twice(), "VECTOR(0, 16)", trace=trace)
     names = [p.name for p in trace.passes]
-    assert names[0] == "gate loads" and names[-1] == "insert barriers" and "vectorize" in names
+    assert names[0] == "canonical" and names[-1] == "insert barriers" and "vectorize" in names
     assert trace.passes[-1].after == program
 
 
