@@ -70,7 +70,9 @@ weft::Tensor threshold_backward(const Shaped& s, TensorRef grad, TensorRef self,
 }
 weft::Tensor leaky_relu_backward(const Shaped& s, TensorRef grad, TensorRef self, ScalarRef slope,
                                  bool) {
-  const auto f = [&](const Term& g, const Term& x) { return where(0 < x, g, g * real_of(s, slope)); };
+  const auto f = [&](const Term& g, const Term& x) {
+    return where(0 < x, g, g * real_of(s, slope));
+  };
   return compute_floats(s, f, grad, self);
 }
 weft::Tensor elu_backward(const Shaped& s, TensorRef grad, ScalarRef alpha, ScalarRef scale,
@@ -96,7 +98,8 @@ weft::Tensor gelu_backward(const Shaped& s, TensorRef grad, TensorRef self, c10:
     const Term density = exp(-0.5 * (x * x)) * inverse_root_two_pi;
     return g * (0.5 * (1 + erf(x * root_half)) + x * density);
   };
-  return kind == "tanh" ? defer_floats(s, by_tanh, grad, self) : defer_floats(s, by_erf, grad, self);
+  return kind == "tanh" ? defer_floats(s, by_tanh, grad, self)
+                        : defer_floats(s, by_erf, grad, self);
 }
 weft::Tensor softplus_backward(const Shaped& s, TensorRef grad, TensorRef self, ScalarRef beta,
                                ScalarRef most) {
@@ -206,10 +209,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
              at::_ops::hardtanh_backward_grad_input>(m);
   structured<SameTypesMeta, log_sigmoid_backward, at::_ops::log_sigmoid_backward,
              at::_ops::log_sigmoid_backward_grad_input>(m);
-  native<at::_ops::hardswish_backward, FunctionalForm<BinaryMeta, kDeferredFloat<hardswish_backward>,
-                                                      at::_ops::hardswish_backward>::call>(m);
+  native<at::_ops::hardswish_backward,
+         FunctionalForm<BinaryMeta, kDeferredFloat<hardswish_backward>,
+                        at::_ops::hardswish_backward>::call>(m);
   native<at::_ops::mish_backward,
-         FunctionalForm<BinaryMeta, kDeferredFloat<mish_backward>, at::_ops::mish_backward>::call>(m);
+         FunctionalForm<BinaryMeta, kDeferredFloat<mish_backward>, at::_ops::mish_backward>::call>(
+      m);
   native<at::_ops::_prelu_kernel_backward, prelu_backward>(m);
   native<at::_ops::glu_backward, glu_backward>(m);
   native<at::_ops::glu_backward_grad_input, glu_backward_out>(m);

@@ -78,7 +78,8 @@ weft::Tensor elu(const Shaped& s, const at::Tensor& a, const at::Scalar& alpha,
                  const at::Scalar& scale, const at::Scalar& input_scale) {
   const double negative = real_of(s, alpha) * real_of(s, scale);
   const auto f = [&](const Term& x) {
-    return where(x < 0, expm1(at_most(x, 0) * real_of(s, input_scale)) * negative, x * real_of(s, scale));
+    return where(x < 0, expm1(at_most(x, 0) * real_of(s, input_scale)) * negative,
+                 x * real_of(s, scale));
   };
   return compute_floats(s, f, a);
 }
@@ -93,7 +94,10 @@ weft::Tensor gelu(const Shaped& s, const at::Tensor& a, c10::string_view kind) {
   };
   return compute_floats(s, f, a);
 }
-weft::Tensor mish(const Shaped& s, const at::Tensor& a) { return s.in(a).mish(); }
+weft::Tensor mish(const Shaped& s, const at::Tensor& a) {
+  check_floats(*s.common);
+  return s.in(a).mish();
+}
 weft::Tensor softplus(const Shaped& s, const at::Tensor& a, const at::Scalar& beta,
                       const at::Scalar& most) {
   const auto f = [&](const Term& x) {

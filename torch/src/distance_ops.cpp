@@ -90,8 +90,9 @@ at::Tensor cdist(const at::Tensor& a, const at::Tensor& b, double p,
 at::Tensor cdist_backward(const at::Tensor& gradient, const at::Tensor& a, const at::Tensor& b,
                           double p, const at::Tensor& distances) {
   at::Tensor result = empty(sizes_of_rows(a, b, a.size(-2), a.size(-1)), a.scalar_type());
-  TORCH_CHECK(a.size(-1) == b.size(-1), "X1 and X2 must have the same number of columns. X1: ",
-              a.size(-1), " X2: ", b.size(-1));
+  TORCH_CHECK(a.size(-1) == b.size(-1),
+              "X1 and X2 must have the same number of columns. X1: ", a.size(-1),
+              " X2: ", b.size(-1));
   if (result.numel() == 0) return result;
   if (gradient.numel() == 0) {
     put(result, number(0, a.scalar_type()));

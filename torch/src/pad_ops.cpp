@@ -277,7 +277,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   native<at::_ops::reflection_pad2d, reflection_pad2d>(m);
   native<at::_ops::reflection_pad2d_out, reflection_pad2d_out>(m);
   native<at::_ops::reflection_pad2d_backward, unshaped_backward<Mode::kReflect, 2>>(m);
-  native<at::_ops::reflection_pad2d_backward_grad_input, unshaped_backward_out<Mode::kReflect, 2>>(m);
+  native<at::_ops::reflection_pad2d_backward_grad_input, unshaped_backward_out<Mode::kReflect, 2>>(
+      m);
   structured<at::meta::structured_reflection_pad3d, shaped<Mode::kReflect>,
              at::_ops::reflection_pad3d, at::_ops::reflection_pad3d_out>(m);
   structured<at::meta::structured_reflection_pad3d_backward, padded_backward<Mode::kReflect>,
@@ -291,13 +292,13 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   structured<at::meta::structured_replication_pad2d, shaped<Mode::kReplicate>,
              at::_ops::replication_pad2d, at::_ops::replication_pad2d_out>(m);
   native<at::_ops::replication_pad2d_backward, unshaped_backward<Mode::kReplicate, 2>>(m);
-  native<at::_ops::replication_pad2d_backward_grad_input, unshaped_backward_out<Mode::kReplicate, 2>>(
-      m);
+  native<at::_ops::replication_pad2d_backward_grad_input,
+         unshaped_backward_out<Mode::kReplicate, 2>>(m);
   structured<at::meta::structured_replication_pad3d, shaped<Mode::kReplicate>,
              at::_ops::replication_pad3d, at::_ops::replication_pad3d_out>(m);
   native<at::_ops::replication_pad3d_backward, unshaped_backward<Mode::kReplicate, 3>>(m);
-  native<at::_ops::replication_pad3d_backward_grad_input, unshaped_backward_out<Mode::kReplicate, 3>>(
-      m);
+  native<at::_ops::replication_pad3d_backward_grad_input,
+         unshaped_backward_out<Mode::kReplicate, 3>>(m);
   structured<Im2Col, Im2Col::values, at::_ops::im2col, at::_ops::im2col_out>(m);
   structured<Col2Im, Col2Im::values, at::_ops::col2im, at::_ops::col2im_out>(m);
 }

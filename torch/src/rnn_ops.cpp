@@ -28,8 +28,8 @@ weft::Tensor one_less(const weft::Tensor& x) { return 1.0 - x; }
 
 // Gates of (batch, `count` times the size of a state) and what stands beside them.
 void check_cell(const at::Tensor& gates, int64_t count, const at::Tensor& state) {
-  TORCH_CHECK(gates.dim() == 2 && gates.size(1) % count == 0, "expected gates of a batch of ", count,
-              " parts, got ", gates.sizes());
+  TORCH_CHECK(gates.dim() == 2 && gates.size(1) % count == 0, "expected gates of a batch of ",
+              count, " parts, got ", gates.sizes());
   check_sizes("the state", state, {gates.size(0), gates.size(1) / count});
 }
 void check_gates(const at::Tensor& input_gates, const at::Tensor& hidden_gates, int64_t count,
