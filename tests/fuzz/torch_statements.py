@@ -174,10 +174,10 @@ WRITES: dict[str, Result] = {
     "mul_": lambda a, b, rng: a.mul_(0.5),
     "mul_ by a number": lambda a, b, rng: a.mul_(number_for(a, rng)),
     "sub_": lambda a, b, rng: a.sub_(number_for(a, rng)),
-    "copy_": lambda a, b, rng: a.copy_(b),
+    "copy_": lambda a, b, rng: a.copy_(held_by(a, b)),
     "zero_": lambda a, b, rng: a.zero_(),
     "fill_": lambda a, b, rng: a.fill_(number_for(a, rng)),
-    "fill_ by a tensor": lambda a, b, rng: a.fill_(b.flatten()[0]),
+    "fill_ by a tensor": lambda a, b, rng: a.fill_(held_by(a, b).flatten()[0]),
     "relu_": lambda a, b, rng: a.relu_(),
     "clamp_": lambda a, b, rng: a.clamp_(-64, 64),
     "index_fill_": lambda a, b, rng: a.index_fill_(*first_along(a, rng), 5),
@@ -220,6 +220,13 @@ def resized(t: torch.Tensor, shape: torch.Size) -> torch.Tensor:
 
 def has_room(t: torch.Tensor, shape: torch.Size) -> bool:
     return (t.storage_offset() + shape.numel()) * t.itemsize <= t.untyped_storage().nbytes()
+
+
+def held_by(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """b, unless it may be negative and a holds none: what C++ makes of such floats is undefined."""
+    if a.dtype == torch.uint8 and (b.is_floating_point() or b.is_complex()):
+        raise ValueError("it may be negative")
+    return b
 
 
 def into(a: torch.Tensor, b: torch.Tensor) -> None:
