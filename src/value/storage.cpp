@@ -42,6 +42,8 @@ std::unordered_map<int64_t, Storage*>& leaves() {
   return *kLeaves;
 }
 
+std::atomic<Storage::Forget> forget_foreign = nullptr;
+
 // Storages that were written to and not realised since, the longest first; under the lock of the
 // graph.
 struct Waiting {
@@ -97,8 +99,13 @@ Storage::Storage(Ref<Value> version, int64_t origin)
   version_->add_storage();
 }
 
+void Storage::set_foreign(Forget forget) {
+  forget_foreign.store(forget, std::memory_order_release);
+  is_foreign_ = true;
+}
+
 Storage::~Storage() {
-  if (forget_ != nullptr) forget_(*this);
+  if (is_foreign_) forget_foreign.load(std::memory_order_acquire)(*this);
   if (was_pending_ || leaf_ || place_ != 0) {
     const std::lock_guard lock(graph_mutex());
     if (version_->pending_of_ == this) version_->pending_of_ = nullptr;

@@ -71,9 +71,9 @@ class Storage {
   // The Storage with this number, if it lives; the lock is held.
   static Ref<Storage> find_leaf(int64_t number);
 
-  // For memory of somebody else: called when it dies.
+  // For memory of somebody else: `forget`, the same for all of them, is called when it dies.
   using Forget = void (*)(const Storage&) noexcept;
-  void set_foreign(Forget forget) { forget_ = forget; }
+  void set_foreign(Forget forget);
   // A further owner, unless the last one is gone.
   bool try_retain();
 
@@ -124,13 +124,13 @@ class Storage {
   uint32_t made_under_ = 0;
   DType dtype_;
   bool was_pending_ = false;  // it has had pending stores
+  bool is_foreign_ = false;
   int64_t numel_;
   int64_t origin_;
   Device* device_;
   Ref<Value> version_;
   std::unique_ptr<PendingStores> pending_;  // ends at version_
   std::unique_ptr<Leaf> leaf_;
-  Forget forget_ = nullptr;
   uint64_t place_ = 0;  // among those that wait; 0: it does not
 };
 
