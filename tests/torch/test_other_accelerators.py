@@ -138,12 +138,32 @@ torch.testing.assert_close(x.grad.cpu(), z.grad)
     run(code, TORCH_DEVICE_BACKEND_AUTOLOAD="1")
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch has no CUDA device here")
+def test_copies_between_cuda_and_weft():
+    code = """
+x = torch.arange(12.0, device="cuda").view(3, 4)
+w = torch.zeros(4, 3, device="weft")
+w.t().copy_(x)                                   # through a view
+assert w.tolist() == x.t().tolist()
+c = torch.zeros(4, 3, dtype=torch.float64, device="cuda")
+c[1:].copy_(w[1:])                               # another dtype, a part
+assert c.tolist() == [[0, 0, 0]] + x.t().tolist()[1:]
+z = torch.complex(x, -x)
+assert z.conj().to("weft").cpu().tolist() == z.conj().tolist()
+assert z.to("weft").conj().to("cuda").tolist() == z.conj().tolist()
+w.fill_(torch.tensor(7, device="cuda"))
+assert w.cpu().eq(7).all()
+"""
+    run(code, TORCH_DEVICE_BACKEND_AUTOLOAD="1")
+
+
 # As in a process whose accelerator is another: autograd then asks weft for no stream.
 NO_ACCELERATOR = "from weft.torch import _C; assert _C.stop_being_accelerator()\n"
 
 
 def test_weft_need_not_be_the_accelerator():
-    assert run(NO_ACCELERATOR + "print(torch.accelerator.current_accelerator(), torch.device('weft'))") == "None weft"
+    current = "cuda" if torch.cuda.is_available() else "None"
+    assert run(NO_ACCELERATOR + "print(torch.accelerator.current_accelerator(), torch.device('weft'))") == f"{current} weft"
 
 
 def test_gradients_without_being_the_accelerator():

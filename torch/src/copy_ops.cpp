@@ -73,10 +73,11 @@ void copy_within(const at::Tensor& from, const at::Tensor& to) {
   put(to, value);
 }
 
-void copy_from_cpu(const at::Tensor& from, const at::Tensor& to) {
+// From another device: by way of the CPU.
+void copy_from_other(const at::Tensor& from, const at::Tensor& to) {
   at::assert_no_internal_overlap(to);
   // The CPU converts and resolves bits; elements are copied once, broadcast by the device.
-  at::Tensor raw = from.to(to.scalar_type()).resolve_conj().resolve_neg().contiguous();
+  at::Tensor raw = from.cpu().to(to.scalar_type()).resolve_conj().resolve_neg().contiguous();
   const at::Tensor staged = empty(raw.sizes(), raw.scalar_type());
   copy_in(staged, raw);
   weft::Tensor value = handle(staged);
@@ -96,10 +97,8 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool /*non_bl
   check_shapes(from, to);
   if (to.numel() == 0) return to;
   const bool from_weft = from.device().is_privateuseone(), to_weft = to.device().is_privateuseone();
-  TORCH_CHECK((from_weft || from.device().is_cpu()) && (to_weft || to.device().is_cpu()),
-              "weft: no copy from ", from.device(), " to ", to.device());
   if (!to_weft) {
-    if (to.is_contiguous() && from.sizes() == to.sizes() &&
+    if (to.is_cpu() && to.is_contiguous() && from.sizes() == to.sizes() &&
         from.scalar_type() == to.scalar_type() && !change_of(from, to).conjugates &&
         !change_of(from, to).negates) {
       copy_out(to, from);
@@ -107,9 +106,9 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool /*non_bl
       to.copy_(on_cpu(from));
     }
   } else if (!from_weft) {
-    copy_from_cpu(from, to);
+    copy_from_other(from, to);
   } else if (needs_cpu(from, to)) {
-    copy_from_cpu(on_cpu(from), to);
+    copy_from_other(on_cpu(from), to);
   } else {
     copy_within(from, to);
   }
@@ -146,7 +145,7 @@ at::Tensor& fill_tensor(at::Tensor& self, const at::Tensor& value) {
   TORCH_CHECK(value.dim() == 0, "fill_ only supports 0-dimension value tensor but got tensor with ",
               value.dim(), " dimensions.");
   if (self.numel() == 0) return self;
-  if (value.device().is_cpu()) return fill_scalar(self, at::native::_local_scalar_dense_cpu(value));
+  if (value.device() != self.device()) return fill_scalar(self, value.item());
   at::assert_no_internal_overlap(self);  // it is a copy, as PyTorch has it
   put(self, converted(handle(value), value.scalar_type(), self.scalar_type()));
   return self;
