@@ -22,7 +22,7 @@ def test_schedule_lists_the_kernels() -> None:
     assert (counters.kernels, counters.bytes, counters.flops) == (1, 24, 8)
     assert b.schedule() == []
     counters.reset()
-    assert repr(counters) == "Counters(kernels=0, bytes=0, flops=0)"
+    assert repr(counters) == "Counters(kernels=0, bytes=0, flops=0, schedules=0)"
 
 
 def test_schedule_of_several() -> None:
@@ -60,3 +60,10 @@ def test_threads_use_a_handle_that_is_realised() -> None:
         for t in threads:
             t.join()
         assert not wrong
+
+
+def test_what_is_stored_is_as_narrow_as_what_it_was_made_as() -> None:
+    """A product reads bfloat16 as float32: what lies in memory between two of them is bfloat16."""
+    a, b, c = (Tensor.ones(64, 64, dtype="bfloat16").realize() for _ in range(3))
+    first, second = ((a @ b).gelu() @ c).schedule()
+    assert first.bytes == second.bytes == 3 * 64 * 64 * 2

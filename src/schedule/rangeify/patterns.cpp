@@ -86,6 +86,18 @@ UOp index_of_copy(Match& m) {
   return substitute_ranges(value, tail(stored), tail(m.root()));
 }
 
+// INDEX(BUFFERIZE(CAST(x), ranges...), at...) -> CAST(INDEX(BUFFERIZE(x, ranges...), at...))
+// where x is narrower: memory holds what takes fewer bytes, and readers widen it.
+UOp index_of_widened(Match& m) {
+  const UOp n = m.root(), stored = n.src(0);
+  if (!stored.is(Op::BUFFERIZE) || !stored.src(0).is(Op::CAST)) return {};
+  const UOp narrow = stored.src(0).src(0);
+  const DType type = narrow.dtype();
+  if (type.is_index() || type.item_bytes() >= stored.dtype().item_bytes()) return {};
+  const UOp memory = bufferize(narrow, tail(stored), stored.space());
+  return cast(index(memory, tail(n)), n.dtype());
+}
+
 // A range that the value does not depend on becomes the index 0: the axis has one place.
 UOp dead_axis(Match& m) {
   const UOp n = m.root();
@@ -116,6 +128,7 @@ constexpr Rule kBufferizeRules[] = {
     rule("dead-axis", op(Op::BUFFERIZE, rest), dead_axis),
     rule("index-of-dead-axis", op(Op::INDEX, rest), index_of_dead_axis),
     rule("index-of-copy", op(Op::INDEX, rest), index_of_copy),
+    rule("index-of-widened", op(Op::INDEX, rest), index_of_widened),
 };
 // clang-format on
 
