@@ -46,7 +46,8 @@ class Gates {
         arena_(sink.arena()),
         gates_(sink.arena()),
         is_cut_(sink.arena()),
-        reads_memory_(sink.arena()) {}
+        reads_memory_(sink.arena()),
+        waits_(sink.arena()) {}
 
   UOp run() {
     const std::vector<UOp> order = toposort(sink_);
@@ -55,6 +56,9 @@ class Gates {
       const bool reads = n.is(Op::LOAD) || n.is(Op::AFTER) ||
                          std::ranges::any_of(n.srcs(), [&](UOp s) { return reads_memory_.has(s); });
       if (reads) reads_memory_.put_number(n, 1);
+      const bool waits = n.is(Op::AFTER) ||
+                         std::ranges::any_of(n.srcs(), [&](UOp s) { return waits_.has(s); });
+      if (waits) waits_.put_number(n, 1);
     }
     gates_.put(sink_, bool_const(arena_, true));
     for (UOp n : order | std::views::reverse) pass_on(n);
@@ -135,7 +139,8 @@ class Gates {
     if (!needs_gate(n)) return made;
     UOp gate = gates_.get(n);
     if (is_cut_.has(n)) gate = both(gate, is_in_bounds(made));
-    gate = simplify(gate);
+    // Effects that the index waits for are simplified with the kernel, or there would be two of them.
+    if (!waits_.has(index_and_size(n).first)) gate = simplify(gate);
     if (is_true(gate)) return made;
     return load(srcs[0], gate, arena_.make(Op::CONST, n.dtype(), {}, Arg::bits(0)));
   }
@@ -145,6 +150,7 @@ class Gates {
   NodeMap gates_;   // under which condition a node is used
   NodeMap is_cut_;  // nodes that may be used where the condition does not hold
   NodeMap reads_memory_;
+  NodeMap waits_;  // nodes that stand AFTER something
 };
 
 }  // namespace

@@ -402,7 +402,11 @@ class Chooser {
   std::vector<UOp> loops_of_end() const {
     std::vector<UOp> out;
     for (UOp n : sink_.srcs()) {
-      if (n.is(Op::END)) out.assign(n.srcs().begin() + 1, n.srcs().end());
+      if (!n.is(Op::END)) continue;
+      out.clear();
+      for (UOp r : n.srcs().subspan(1)) {
+        if (r.is(Op::RANGE)) out.push_back(r);
+      }
     }
     return out;
   }
