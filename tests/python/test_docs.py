@@ -56,8 +56,8 @@ def test_everything_has_a_docstring() -> None:
 
 
 def test_the_version_is_that_of_the_project() -> None:
-    project = (pathlib.Path(__file__).parents[2] / "pyproject.toml").read_text()
-    assert f'\nversion = "{weft.__version__}"\n' in project
+    project = (pathlib.Path(__file__).parents[2] / "CMakeLists.txt").read_text()
+    assert f"project(weft VERSION {weft.__version__} " in project
 
 
 def test_stubs_name_what_there_is() -> None:
