@@ -286,7 +286,7 @@ class Maker {
 
   void add_kernels(Group& group) {
     Imported imported = import_values(*group.closure, Sharing::kIgnored);
-    auto [schedule, prepared] = compiled_schedule_of(imported, *group.device);
+    auto [schedule, prepared] = compiled_schedule_of(imported, *group.device, OutputMemory::kOwn);
     recipe_->programs.push_back(std::move(prepared));
     if (schedule->use) recipe_->uses.push_back(schedule->use);
     if (!recipe_->values.empty()) assume_legal(imported.sink, *schedule);

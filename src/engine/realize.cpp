@@ -116,6 +116,7 @@ class DiskStore : public ScheduleStore {
 };
 
 std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& device,
+                                            OutputMemory outputs,
                                             ServedSizes sizes = ServedSizes::kAny) {
   const uint64_t begin = shows(2) ? now_ns() : 0;
   const uint64_t misses = schedule_cache_counts().misses;
@@ -124,6 +125,7 @@ std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& de
       cached_schedule(imported.sink, {.limits = device.limits(),
                                       .device = device.name(),
                                       .dying = imported.dying,
+                                      .outputs = outputs,
                                       .work_in = WorkIn::kGraphArena,
                                       .store = device.keeps_schedules() ? &disk : nullptr,
                                       .sizes = sizes});
@@ -140,11 +142,12 @@ CompiledSchedule compiled(std::shared_ptr<const Schedule> schedule, Device& devi
 
 }  // namespace
 
-CompiledSchedule compiled_schedule_of(const Imported& imported, Device& device) {
-  std::shared_ptr<const Schedule> schedule = schedule_of(imported, device);
+CompiledSchedule compiled_schedule_of(const Imported& imported, Device& device,
+                                      OutputMemory outputs) {
+  std::shared_ptr<const Schedule> schedule = schedule_of(imported, device, outputs);
   if (!schedule->formulas) return compiled(std::move(schedule), device);
   const auto for_these_sizes = [&] {
-    return compiled(schedule_of(imported, device, ServedSizes::kOwn), device);
+    return compiled(schedule_of(imported, device, outputs, ServedSizes::kOwn), device);
   };
   try {
     return compiled(std::move(schedule), device);
@@ -252,14 +255,14 @@ class Job {
   size_t count_kernels() {
     if (!closure_) return 0;
     const Imported imported = import_values(*closure_);
-    return uses_schedule() ? schedule_of(imported, *device_)->calls.size()
+    return uses_schedule() ? schedule_of(imported, *device_, OutputMemory::kShared)->calls.size()
                            : imported.outputs.size();
   }
 
   std::vector<ScheduledKernel> kernels() {
     if (!closure_) return {};
     const Imported imported = import_values(*closure_);
-    return uses_schedule() ? describe(compiled_schedule_of(imported, *device_))
+    return uses_schedule() ? describe(compiled_schedule_of(imported, *device_, OutputMemory::kShared))
                            : describe_reference(imported);
   }
 
@@ -279,7 +282,7 @@ class Job {
     garbage_.reserve(garbage_.size() + imported.outputs.size() * Value::kMostSources);
     std::vector<Ref<Buffer>> outputs;
     if (uses_schedule()) {
-      const auto [schedule, prepared] = compiled_schedule_of(imported, *device_);
+      const auto [schedule, prepared] = compiled_schedule_of(imported, *device_, OutputMemory::kShared);
       allocate_buffers(imported, *device_);
       outputs = run_schedule(*schedule, *prepared, imported);
     } else {

@@ -54,6 +54,7 @@ struct CompiledSchedule {
 };
 // As realise finds or makes it. Where the device refuses kernels that serve other sizes, too, those
 // for these sizes alone.
-CompiledSchedule compiled_schedule_of(const Imported& imported, Device& device);
+CompiledSchedule compiled_schedule_of(const Imported& imported, Device& device,
+                                      OutputMemory outputs);
 
 }  // namespace weft

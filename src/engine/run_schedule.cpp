@@ -227,6 +227,13 @@ std::vector<Ref<Buffer>> run_schedule(const Schedule& schedule, const PreparedSc
     outputs.push_back(slots[schedule.buffers[output].slot]);
   }
   Run(schedule, prepared, imported, slots).run();
+  for (size_t i = 0; i < schedule.output_firsts.size(); i++) {
+    if (!schedule.output_firsts[i]) continue;
+    const ScheduledBuffer& whole = schedule.buffers[schedule.outputs[i]];
+    const auto width = size_t(whole.dtype.item_bytes());
+    outputs[i] = Buffer::make_part(outputs[i], size_t(*schedule.output_firsts[i]) * width,
+                                   size_t(imported.outputs[i]->numel()) * width);
+  }
   return outputs;
 }
 

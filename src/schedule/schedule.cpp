@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_set>
@@ -25,7 +26,9 @@
 #include "schedule/memory_plan.h"
 #include "schedule/rangeify/pipeline.h"
 #include "schedule/rangeify/split_kernel.h"
+#include "schedule/roll/loop_events.h"
 #include "schedule/roll/roll_graph.h"
+#include "schedule/roll/run_as_loops.h"
 #include "schedule/share_kernels.h"
 
 namespace weft {
@@ -88,11 +91,17 @@ Schedule make_schedule(std::vector<UOp> order, const ScheduleOptions& options) {
   const Inputs inputs = inputs_of(order);
   const std::string device = options.device.empty() ? inputs.device : options.device;
 
-  RolledGraph rolled = roll_graph(sink, order, device);
-  if (rolled.sink != sink) order = toposort(rolled.sink);
-  sink = run_rangeify_pipeline(std::move(order), options.limits, device, options.trace);
-  KernelGraph graph_of_kernels =
-      run_kernel_split_pipeline(sink, options.limits, device, options.trace);
+  LoopRefusal refusal;
+  std::optional<LoopSchedule> loops = run_as_loops(order, options.limits, device, options.outputs, refusal);
+  if (!loops) {
+    RolledGraph rolled = roll_graph(sink, order, device);
+    if (rolled.sink != sink) order = toposort(rolled.sink);
+    sink = run_rangeify_pipeline(std::move(order), options.limits, device, options.trace);
+    loops = {run_kernel_split_pipeline(sink, options.limits, device, options.trace),
+             std::move(rolled.tables),
+             {}};
+  }
+  KernelGraph& graph_of_kernels = loops->graph;
   OrderedKernels ordered = order_kernels(graph_of_kernels);
 
   for (UOp b : ordered.buffers) {
@@ -109,13 +118,14 @@ Schedule make_schedule(std::vector<UOp> order, const ScheduleOptions& options) {
     if (std::ranges::find(options.tables, b.number()) != options.tables.end()) {
       buffer.kind = Kind::kTable;
     }
-    if (const auto table = rolled.tables.find(b.number()); table != rolled.tables.end()) {
+    if (const auto table = loops->tables.find(b.number()); table != loops->tables.end()) {
       buffer.kind = Kind::kTable;
       buffer.data = std::move(table->second);
     }
     s.buffers.push_back(std::move(buffer));
   }
   s.outputs = std::move(ordered.outputs);
+  s.output_firsts = std::move(loops->firsts);
   for (uint32_t b : s.outputs) {
     if (s.buffers[b].kind == Kind::kTemp) s.buffers[b].kind = Kind::kOutput;
   }

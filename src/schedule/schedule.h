@@ -69,6 +69,9 @@ struct Schedule {
   std::vector<ScheduledBuffer> buffers;
   std::vector<KernelCall> calls;  // in an order in which they can run
   std::vector<uint32_t> outputs;  // of source i of the SINK: the buffer that holds it at the end
+  // Where an output begins in its buffer, in elements, if it shares that with others; empty: all of
+  // them have their own.
+  std::vector<std::optional<int64_t>> output_firsts;
   size_t slot_count = 0;
   int64_t temp_bytes = 0;  // of all temporaries
   int64_t peak_bytes = 0;  // of the slots that they share
@@ -112,6 +115,9 @@ class ScheduleStore {
   virtual void remove(const Hash128& key) = 0;
 };
 
+// Whether small outputs may be parts of one memory.
+enum class OutputMemory : uint8_t { kShared, kOwn };
+
 // Whether a schedule may serve graphs of other sizes, too.
 enum class ServedSizes : uint8_t { kAny, kOwn };
 
@@ -123,6 +129,7 @@ struct ScheduleOptions {
   // VARIABLEs that the graph has without a BIND, and their values for the sizes in the result:
   // nothing else depends on them.
   std::vector<BoundVariable> variables{};
+  OutputMemory outputs = OutputMemory::kOwn;
   WorkIn work_in = WorkIn::kOwnArena;
   Trace* trace = nullptr;          // every phase is added to it
   ScheduleStore* store = nullptr;  // for cached_schedule: where schedules outlive the process

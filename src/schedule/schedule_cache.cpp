@@ -176,10 +176,13 @@ class Cache {
     at->second.general = nullptr;
   }
 
-  void note_calls(const Hash128& family, size_t calls) {
+  // Kernels of loop programs take numbers from tables: schedules for others are not general.
+  void note_first(const Hash128& family, const Schedule& made) {
     const std::lock_guard lock(family_mutex_);
     const auto at = families_.find(family);
-    if (at != families_.end()) at->second.calls = calls;
+    if (at == families_.end()) return;
+    at->second.calls = made.calls.size();
+    at->second.is_closed = !made.output_firsts.empty();
   }
 
   std::shared_ptr<const Schedule> find(const Hash128& key) {
@@ -267,7 +270,7 @@ std::shared_ptr<const Schedule> cached_schedule(UOp sink, const ScheduleOptions&
   }
   auto made = std::make_shared<const Schedule>(stored_schedule(std::move(order), options));
   cache().add(key, made);
-  if (new_family) cache().note_calls(*new_family, made->calls.size());
+  if (new_family) cache().note_first(*new_family, *made);
   return made;
 }
 

@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/config.h"
 #include "base/hash.h"
 #include "ir/arena.h"
 #include "ir/dtype.h"
@@ -62,6 +63,8 @@ class Writer {
     number(s.calls.size());
     for (const KernelCall& c : s.calls) call(c);
     numbers(s.outputs);
+    number(s.output_firsts.size());
+    for (const std::optional<int64_t>& first : s.output_firsts) number(first ? uint64_t(*first) + 1 : 0);
     number(s.slot_count);
     number(uint64_t(s.temp_bytes));
     number(uint64_t(s.peak_bytes));
@@ -186,6 +189,11 @@ class Reader {
     const size_t calls = count();
     for (size_t i = 0; i < calls; i++) s.calls.push_back(call(s));
     s.outputs = numbers<uint32_t>(buffers);
+    s.output_firsts.resize(count());
+    for (std::optional<int64_t>& first : s.output_firsts) {
+      if (const uint64_t past = number(); past > 0) first = int64_t(past - 1);
+    }
+    require(s.output_firsts.empty() || s.output_firsts.size() == s.outputs.size());
     s.slot_count = number();
     s.temp_bytes = int64_t(number());
     s.peak_bytes = int64_t(number());
@@ -322,6 +330,7 @@ Hash128 schedule_key(Hash128 h, const ScheduleOptions& o) {
                              o.limits.accumulators, o.limits.pieces, size_t(o.limits.sequences)}) {
     h = mix(h, limit);
   }
+  h = mix(mix(h, uint64_t(o.outputs)), uint64_t(config().schedule));
   h = mix(h, o.dying.size());
   for (const int64_t id : o.dying) h = mix(h, uint64_t(id));
   h = mix(h, o.tables.size());

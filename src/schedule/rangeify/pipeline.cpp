@@ -16,6 +16,7 @@
 #include "rewrite/graph_rewrite.h"
 #include "rewrite/rule_set.h"
 #include "rewrite/trace.h"
+#include "schedule/kernel_table.h"
 #include "schedule/rangeify/bufferize_to_store.h"
 #include "schedule/rangeify/indexing.h"
 #include "schedule/rangeify/inline_buffers.h"
@@ -86,7 +87,7 @@ UOp run_rangeify_pipeline(std::vector<UOp> order, const KernelLimits& limits,
 }
 
 KernelGraph run_kernel_split_pipeline(UOp sink, const KernelLimits& limits,
-                                      const std::string& device, Trace* trace) {
+                                      const std::string& device, Trace* trace, KernelTable asts) {
   if (!sink.is(Op::SINK)) {
     throw SpecError("[split_kernels] the graph is " + short_form(sink, 60) +
                     "; it must be a SINK of memory");
@@ -94,7 +95,7 @@ KernelGraph run_kernel_split_pipeline(UOp sink, const KernelLimits& limits,
   sink = graph_rewrite(sink, before_split_rules(), {.trace = trace, .pass = "before split"});
   sink = bufferize_to_store(sink);
   const std::vector<KernelUnit> kernels = form_kernels(sink, limits);
-  return split_kernels(sink, kernels, device);
+  return split_kernels(sink, kernels, device, std::move(asts));
 }
 
 }  // namespace weft

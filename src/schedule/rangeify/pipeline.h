@@ -6,6 +6,7 @@
 
 #include "ir/node.h"
 #include "rewrite/trace.h"
+#include "schedule/kernel_table.h"
 #include "schedule/rangeify/split_kernel.h"
 #include "schedule/schedule.h"
 
@@ -16,8 +17,9 @@ namespace weft {
 UOp run_rangeify_pipeline(std::vector<UOp> order, const KernelLimits& limits,
                           const std::string& device, Trace* trace);
 
-// Phase 5: the graph of kernels.
+// Phase 5: the graph of kernels, which are added to `asts`.
 KernelGraph run_kernel_split_pipeline(UOp sink, const KernelLimits& limits,
-                                      const std::string& device, Trace* trace);
+                                      const std::string& device, Trace* trace,
+                                      KernelTable asts = {});
 
 }  // namespace weft

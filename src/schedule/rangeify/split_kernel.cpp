@@ -42,12 +42,14 @@ std::string name_of_kernel(UOp ast, const KernelFacts& facts) {
 
 class Splitter {
  public:
-  Splitter(UOp sink, const std::vector<KernelUnit>& kernels, const std::string& device)
+  Splitter(UOp sink, const std::vector<KernelUnit>& kernels, const std::string& device,
+           KernelTable asts)
       : sink_(sink),
         arena_(sink.arena()),
         kernels_(kernels),
         default_device_(device),
         device_(device),
+        asts_(std::move(asts)),
         kernel_of_(arena_),
         made_(arena_),
         memories_(arena_) {
@@ -142,8 +144,8 @@ class Splitter {
 }  // namespace
 
 KernelGraph split_kernels(UOp sink, const std::vector<KernelUnit>& kernels,
-                          const std::string& device) {
-  return Splitter(sink, kernels, device).run();
+                          const std::string& device, KernelTable asts) {
+  return Splitter(sink, kernels, device, std::move(asts)).run();
 }
 
 UOp with_asts(const KernelGraph& graph) {

@@ -18,8 +18,9 @@ struct KernelGraph {
   UOp sink;
   KernelTable asts;
 };
+// Kernels are added to `asts`.
 KernelGraph split_kernels(UOp sink, const std::vector<KernelUnit>& kernels,
-                          const std::string& device);
+                          const std::string& device, KernelTable asts = {});
 
 // The same in one graph, which is legal on ranges: KERNEL(ast, arguments...).
 UOp with_asts(const KernelGraph& graph);

@@ -1,6 +1,7 @@
 // Arithmetic progressions, bit for bit, or tables.
 #include "schedule/roll/progression.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -77,11 +78,19 @@ UOp table(std::span<const uint64_t> constants, DType type, UOp loop, const std::
 
 }  // namespace
 
+std::optional<UOp> formula_of(std::span<const uint64_t> constants, DType type, UOp loop) {
+  if (std::ranges::all_of(constants, [&](uint64_t c) { return c == constants[0]; })) {
+    return constant_bits(loop.arena(), type, constants[0]);
+  }
+  for (const auto formula : {integer_formula, whole_formula, float_formula}) {
+    if (std::optional<UOp> found = formula(constants, type, loop)) return found;
+  }
+  return std::nullopt;
+}
+
 UOp sequence_of(std::span<const uint64_t> constants, DType type, UOp loop,
                 const std::string& device, Tables& tables) {
-  for (const auto formula : {integer_formula, whole_formula, float_formula}) {
-    if (const std::optional<UOp> found = formula(constants, type, loop)) return *found;
-  }
+  if (const std::optional<UOp> formula = formula_of(constants, type, loop)) return *formula;
   return table(constants, type, loop, device, tables);
 }
 

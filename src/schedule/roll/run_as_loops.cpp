@@ -1,0 +1,303 @@
+// Small statements gathered into kernels, large ones scheduled as graphs of their own.
+#include "schedule/roll/run_as_loops.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/config.h"
+#include "ir/arena.h"
+#include "ir/build.h"
+#include "ir/dim.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/shape.h"
+#include "ir/walk.h"
+#include "rewrite/graph_rewrite.h"
+#include "schedule/kernel_table.h"
+#include "schedule/rangeify/patterns.h"
+#include "schedule/rangeify/pipeline.h"
+#include "schedule/rangeify/split_kernel.h"
+#include "schedule/roll/loop_bodies.h"
+#include "schedule/roll/loop_events.h"
+#include "schedule/roll/loop_kernel.h"
+#include "schedule/roll/loop_statements.h"
+#include "schedule/schedule.h"
+
+namespace weft {
+namespace {
+
+constexpr size_t kLeastStatements = 16;  // fewer are left to the other passes
+constexpr size_t kLeastRepeats = 4;      // statements for each body
+constexpr size_t kMostBodies = 24;       // of one kernel
+constexpr double kMostWork = 1 << 16;    // operations of a small statement
+
+int64_t numel_of(UOp n) {
+  int64_t count = 1;
+  for (const Dim d : shape_of(n)) count *= d.value();
+  return count;
+}
+
+class Composer {
+ public:
+  Composer(UOp sink, const LoopStatements& statements, const LoopProgram& program,
+           const KernelLimits& limits, const std::string& device)
+      : arena_(sink.arena()),
+        statements_(statements),
+        program_(program),
+        limits_(limits),
+        device_(device) {
+    const LoopEvents& events = statements.events();
+    for (UOp m : events.memories()) {
+      buffers_.memories.push_back(
+          m.is(Op::BUFFER) ? m
+                           : buffer(arena_, m.dtype(), numel_of(m), device, arena_.fresh_id()));
+    }
+    for (const LoopSlots& s : statements.slots()) {
+      buffers_.slots.push_back(buffer(arena_, s.dtype, s.size, device, arena_.fresh_id()));
+    }
+  }
+
+  LoopSchedule run(UOp sink) {
+    const std::vector<LoopStep>& steps = program_.steps;
+    for (size_t i = 0; i < steps.size();) {
+      const size_t end = end_of_loops(i);
+      if (end > i) {
+        add_loops(std::span(steps).subspan(i, end - i));
+        i = end;
+      } else {
+        add_graph(steps[i++]);
+      }
+    }
+    std::vector<UOp> srcs;
+    for (UOp s : sink.srcs()) srcs.push_back(output(s));
+    result_.graph = {arena_.with_srcs(sink, srcs), std::move(asts_)};
+    return std::move(result_);
+  }
+
+ private:
+  // Past the small statements from `first` on that one kernel can run.
+  size_t end_of_loops(size_t first) const {
+    std::vector<uint32_t> bodies;
+    size_t statements = 0;
+    size_t i = first;
+    for (; i < program_.steps.size(); i++) {
+      const uint32_t body = program_.steps[i].body;
+      if (std::ranges::find(bodies, body) != bodies.end()) continue;
+      const LoopBody& b = program_.bodies[body];
+      statements += b.statements;
+      const bool is_full = !bodies.empty() && (bodies.size() == kMostBodies ||
+                                               statements > limits_.statements);
+      if (b.work > kMostWork || is_full) break;
+      bodies.push_back(body);
+    }
+    return i;
+  }
+
+  UOp now(UOp memory) const {
+    const auto at = std::ranges::find_if(now_, [&](const auto& p) { return p.first == memory; });
+    return at == now_.end() ? memory : at->second;
+  }
+  void set_now(UOp memory, UOp version) {
+    const auto at = std::ranges::find_if(now_, [&](const auto& p) { return p.first == memory; });
+    if (at == now_.end()) {
+      now_.emplace_back(memory, version);
+    } else {
+      at->second = version;
+    }
+  }
+
+  void add_loops(std::span<const LoopStep> steps) {
+    const LoopKernel kernel = loop_kernel(program_, steps, buffers_, device_, result_.tables);
+    const uint32_t number = asts_.number(kernel.ast);
+    std::vector<UOp> srcs{index_const(arena_, number)};
+    for (UOp memory : kernel.memories) srcs.push_back(now(memory));
+    const UOp call = arena_.make(Op::KERNEL, dtypes::void_, srcs,
+                                 Arg::name(fmt::format("loop_{}", steps.size())));
+    for (size_t i = 0; i < asts_.facts(number).written; i++) {
+      set_now(kernel.memories[i], after(srcs[i + 1], call));
+    }
+  }
+
+  // ---- large statements
+
+  void add_graph(const LoopStep& step) {
+    const LoopStatement& s = statements_.statements()[step.statement];
+    statement_ = &s;
+    UOp root = statements_.root_of(s);
+    if (root.is(Op::CONTIGUOUS)) root = root.src(0);
+    UOp memory, target, store;
+    if (s.kind == LoopStatement::Kind::kKept) {
+      const LoopKept& k = statements_.kept()[s.number];
+      memory = buffers_.slots[k.slots];
+      target = part_of_slots(k);
+    } else {
+      const LoopEvent& e = statements_.events().events()[s.number];
+      memory = buffers_.memories[e.memory];
+      target = shaped(memory, statements_.events().memories()[e.memory]);
+      store = e.store;
+      if (store) target = moved(store.src(0), target);
+    }
+    const UOp value = built(root);
+    const std::vector<UOp> srcs{target, value};
+    const UOp write = store ? arena_.with_srcs(store, srcs)
+                            : arena_.make(Op::STORE, dtypes::void_, srcs);
+    const UOp sink_of_write = sink(after(memory, write));
+    const UOp ranges = run_rangeify_pipeline(toposort(sink_of_write), limits_, device_, nullptr);
+    KernelGraph graph =
+        run_kernel_split_pipeline(ranges, limits_, device_, nullptr, std::move(asts_));
+    asts_ = std::move(graph.asts);
+    const UOp made = substitute(graph.sink, now_);
+    set_now(memory, made.src(0));
+  }
+
+  UOp shaped(UOp memory, UOp like) const {
+    const Shape shape = shape_of(like);
+    return shape.size() == 1 ? memory : reshape(memory, shape);
+  }
+  UOp part_of_slots(const LoopKept& k) const {
+    const int64_t count = numel_of(k.node);
+    const std::pair<Dim, Dim> part{k.first, k.first + count};
+    const UOp memory = buffers_.slots[k.slots];
+    const UOp all = statements_.slots()[k.slots].size == count
+                        ? memory
+                        : shrink(memory, std::span(&part, 1));
+    return shaped(all, k.node);
+  }
+
+  // The target of a STORE on other memory; indices are computed from it, too.
+  UOp moved(UOp target, UOp memory) {
+    std::vector<UOp> ops;
+    UOp base = target;
+    while (is_movement(base.op()) || base.is(Op::INDEX)) {
+      ops.push_back(base);
+      base = base.src(0);
+    }
+    UOp result = memory;
+    for (size_t i = ops.size(); i-- > 0;) {
+      std::vector<UOp> srcs(ops[i].srcs().begin(), ops[i].srcs().end());
+      srcs[0] = result;
+      for (size_t k = 1; k < srcs.size() && ops[i].is(Op::INDEX); k++) srcs[k] = built(srcs[k]);
+      result = arena_.with_srcs(ops[i], srcs);
+    }
+    return result;
+  }
+
+  // The value as the statement computes it, of memory as it is then.
+  UOp built(UOp root) {
+    NodeMap leaves(arena_);
+    const auto leaf = [&](UOp n) {
+      if (n.is_const() || n.dtype().is_index()) return n;
+      return base_now(n);
+    };
+    const auto result = rebuild_part(
+        root, [&](UOp n) { return bool(leaf(n)); },
+        [&](UOp n, std::vector<UOp>& srcs) {
+          for (size_t i = 0; i < srcs.size(); i++) {
+            if (const UOp l = leaf(n.src(i))) srcs[i] = l;
+          }
+          return arena_.with_srcs(n, srcs);
+        });
+    if (const UOp l = leaf(root)) return l;
+    return result;
+  }
+
+  // What stands for n, if the statement does not compute it; null if it does.
+  UOp base_now(UOp n) const {
+    if (const LoopKept* copy = statements_.copy_for(n, *statement_)) return part_of_slots(*copy);
+    const LoopEvents& events = statements_.events();
+    if (events.has_memory(n)) return shaped(buffers_.memories[events.memory_of(n)], n);
+    const LoopKept* k = statements_.kept_value(n);
+    if (k == nullptr || statements_.computes(n, *statement_)) return {};
+    if (!k->defined_by) return part_of_slots(*k);
+    const LoopEvent& e = events.events()[*k->defined_by];
+    UOp memory = shaped(buffers_.memories[e.memory], events.memories()[e.memory]);
+    if (e.store) {
+      std::vector<UOp> ops;
+      for (UOp t = e.store.src(0); is_movement(t.op()); t = t.src(0)) ops.push_back(t);
+      for (size_t i = ops.size(); i-- > 0;) {
+        std::vector<UOp> srcs(ops[i].srcs().begin(), ops[i].srcs().end());
+        srcs[0] = memory;
+        memory = arena_.with_srcs(ops[i], srcs);
+      }
+    }
+    return std::ranges::equal(shape_of(memory), shape_of(n)) ? memory
+                                                             : reshape(memory, shape_of(n));
+  }
+
+  // ---- outputs
+
+  UOp output(UOp s) {
+    const LoopKept* k = statements_.kept_value(s);
+    if (k == nullptr) {
+      while (s.is(Op::RESHAPE)) s = s.src(0);
+      result_.firsts.emplace_back();
+      return now(buffers_.memories[statements_.events().memory_of(s)]);
+    }
+    const bool is_part = statements_.slots()[k->slots].values > 1;
+    result_.firsts.push_back(is_part ? std::optional(k->first) : std::nullopt);
+    return now(buffers_.slots[k->slots]);
+  }
+
+  Arena& arena_;
+  const LoopStatements& statements_;
+  const LoopProgram& program_;
+  const KernelLimits& limits_;
+  const std::string& device_;
+  LoopBuffers buffers_;
+  std::vector<std::pair<UOp, UOp>> now_;  // BUFFERs that have been written, as they are
+  KernelTable asts_;
+  LoopSchedule result_;
+  const LoopStatement* statement_ = nullptr;
+};
+
+// Whether there may be something to gain: cheap, for all graphs.
+bool has_many_statements(std::span<const UOp> order, size_t least) {
+  size_t writes = 0;
+  for (UOp n : order) writes += n.is(Op::STORE) ? 1 : 0;
+  return writes >= least;
+}
+
+}  // namespace
+
+std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const KernelLimits& limits,
+                                         const std::string& device, OutputMemory outputs,
+                                         LoopRefusal& refusal) {
+  const bool is_forced = config().schedule > 1;
+  if (!limits.sequences || !has_many_statements(order, is_forced ? 1 : kLeastStatements)) return {};
+  const UOp sink = graph_rewrite(order.back(), early_rules(), {.pass = "early"});
+  std::vector<UOp> rewritten;
+  if (sink != order.back()) {
+    rewritten = toposort(sink);
+    order = rewritten;
+  }
+  const LoopEvents events(order);
+  if (events.refusal()) {
+    refusal = *events.refusal();
+    return {};
+  }
+  const LoopStatements statements(order, events, outputs);
+  if (statements.refusal()) {
+    refusal = *statements.refusal();
+    return {};
+  }
+  const LoopProgram program = loop_program(statements);
+  const auto is_small = [&](const LoopStep& s) { return program.bodies[s.body].work <= kMostWork; };
+  const size_t small = size_t(std::ranges::count_if(program.steps, is_small));
+  const bool pays = small >= kLeastStatements && small >= kLeastRepeats * program.bodies.size();
+  if (!pays && !is_forced) {
+    refusal = {sink, fmt::format("{} statements have {} different bodies", program.steps.size(),
+                                 program.bodies.size())};
+    return {};
+  }
+  return Composer(sink, statements, program, limits, device).run(sink);
+}
+
+}  // namespace weft
