@@ -95,6 +95,8 @@ class Generator:
         self.has_tensor = not self.gradients and r.random() < 0.15
         if self.has_tensor:  # of indices
             self.say(f"t = data('int32', {self.length}, {r.randrange(99)}) % {self.length}")
+            if r.random() < 0.5:
+                self.say("now(t)")
         self.views()
 
     has_table = has_tensor = False
