@@ -254,10 +254,17 @@ void Closure::find_candidates() {
       if (!s.is_candidate) n.reduces |= s.reduces;
     }
     const bool is_guard = n.is(Op::DETACH) && n.value->is_guard();
-    if (is_guard) nodes_[n.places[1]].is_candidate = true;  // somebody looks at it
+    if (is_guard) note_check(nodes_[n.places[1]]);
     n.is_candidate =
         n.is_candidate || n.roots > 0 || (n.is_version && !n.is_free) || (n.is_kept && n.reduces);
   }
+}
+
+// Somebody looks at it.
+void Closure::note_check(Node& check) {
+  if (check.is_candidate) return;
+  check.is_candidate = true;
+  check.is_check = !check.is_filled;
 }
 
 void Closure::need_sources(uint32_t index) {
