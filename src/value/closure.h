@@ -23,6 +23,7 @@ class Closure {
     Value* value;
     uint32_t owners = 0;  // of the Value, for decisions
     uint32_t edges = 0;   // sources of Values of the closure that name it
+    uint32_t nexts = 0;   // of these, writes to it
     uint32_t roots = 0;   // how often it is a root
     uint32_t chain = 0;   // of a needed AFTER: 1 + its place in chains()
     std::array<uint32_t, Value::kMostSources> places{};  // of its sources, in nodes()
