@@ -1,12 +1,12 @@
 """`make bench`: weft beside tinygrad and other libraries.
 
-    run.py [rewrite] [schedule] [cpu] [compile] [calls] [setitem] [models] [lazy] [torch] [gpu]     all, unless told; `make bench BENCH_ARGS=schedule`
+    run.py [rewrite] [schedule] [cpu] [compile] [calls] [setitem] [loops] [models] [lazy] [torch] [gpu]     all, unless told; `make bench BENCH_ARGS=schedule`
 
 rewrite: both engines make the same graph from the same random numbers, apply the same rules in the same
 order and must come to the same result; times are CPU seconds, the best of several runs taken in turn, so
 only their ratio means something on a shared machine. Then: how weft's cost grows with the graph, and what
 the statistics cost, in instructions counted by callgrind. schedule: see scheduler.py; cpu (kernels): cpu.py; compile: compile_speed.py; calls:
-call_cost.py; setitem (loops of writes): setitem.py; models (whole ones): models.py; lazy (ops and memory): lazy_cost.py;
+call_cost.py; setitem (loops of writes): setitem.py; loops (of reads and writes): loops.py; models (whole ones): models.py; lazy (ops and memory): lazy_cost.py;
 torch (steps on the PyTorch device): torch_device.py; gpu (kernels, where there is one): gpu.py.
 """
 import json
@@ -20,6 +20,7 @@ import call_cost
 import compile_speed
 import cpu
 import lazy_cost
+import loops
 import models
 import scheduler
 import setitem
@@ -126,7 +127,7 @@ def rewrite_engine():
 SECTIONS = {"rewrite": rewrite_engine, "schedule": lambda: scheduler.report(BUILD, program("bench_lazy")),
             "cpu": lambda: cpu.report(BUILD), "compile": lambda: compile_speed.report(BUILD),
             "calls": lambda: call_cost.report(BUILD, program("bench_runtime")), "setitem": lambda: setitem.report(BUILD),
-            "models": lambda: models.report(BUILD), "lazy": lambda: lazy_cost.report(BUILD),
+            "loops": lambda: loops.report(BUILD), "models": lambda: models.report(BUILD), "lazy": lambda: lazy_cost.report(BUILD),
             "torch": lambda: torch_device.report(BUILD),
             "gpu": lambda: subprocess.run([sys.executable, str(HERE / "gpu.py")], check=True)}
 

@@ -50,12 +50,17 @@ PYTHON_FUZZ: list[tuple[str, int, int, dict[str, str]]] = [
     ("fuzz_gradients", 1, 10_000, {"WEFT_DEVICE": "REF"}),
     ("fuzz_gradients", 2, 1_000, {"WEFT_DEVICE": "CPU"}),
     ("fuzz_files", 1, 5_000, {}),
+    ("fuzz_loops", 1, 1_500, {}),
+    ("fuzz_loops", 2, 100, {"WEFT_DEVICE": "CPU"}),
+    ("fuzz_loop_gradients", 1, 80, {"WEFT_DEVICE": "REF"}),
+    ("fuzz_torch_loops", 1, 300, {"WEFT_DEVICE": "REF"}),
+    ("fuzz_torch_loops", 2, 50, {"WEFT_DEVICE": "CPU"}),
     ("fuzz_torch", 1, 600, {"WEFT_DEVICE": "REF"}),
     ("fuzz_torch", 2, 120, {"WEFT_DEVICE": "CPU"}),
 ]
 
-NEEDS_TORCH = {"fuzz_gradients"}
-NEEDS_TORCH_DEVICE = {"fuzz_torch"}
+NEEDS_TORCH = {"fuzz_gradients", "fuzz_loop_gradients"}
+NEEDS_TORCH_DEVICE = {"fuzz_torch", "fuzz_torch_loops"}
 
 # (dtype, one operator in so many, samples of each of its forms at most): OpInfos, which together take at most 4 minutes
 # on 2 cores. `make test-torch-opinfo` runs all of float32.

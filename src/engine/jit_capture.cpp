@@ -299,7 +299,7 @@ class Maker {
       const uint32_t slot = slots[schedule->buffers[schedule->outputs[i]].slot];
       set_result(*imported.outputs[i], slot);
     }
-    for (const IndexCheck& check : index_checks(*group.closure)) add_check(check);
+    for (const IndexCheck& check : index_checks(*group.closure)) add_check(check, *group.closure);
     for (size_t i = 0; i < group.closure->nodes().size(); i++) pass_failures(*group.closure, i);
   }
 
@@ -321,10 +321,10 @@ class Maker {
     if (known != result_numbers_.end()) recipe_->checks[check].results.push_back(known->second);
   }
 
-  void add_check(const IndexCheck& check) {
+  void add_check(const IndexCheck& check, const Closure& closure) {
     const size_t number = recipe_->checks.size();
     recipe_->checks.push_back({.slot = slot_of(*check.check), .of = check.of, .results = {}});
-    for (const Value* value : check.computed) add_failing(*value, number);
+    for (const Value* value : computed_from(closure, check.place)) add_failing(*value, number);
   }
 
   uint32_t slot_of(const Value& value) {
@@ -496,7 +496,7 @@ class Maker {
   void fail_results() {
     const std::lock_guard lock(graph_mutex());
     for (const JitRecipe::Check& check : recipe_->checks) {
-      const std::string* const text = failure_of(*memory_[check.slot], check.of);
+      const std::string* const text = failure_of(found_index(*memory_[check.slot]), check.of);
       if (text == nullptr) continue;
       for (const uint32_t result : check.results) results_[result]->set_failure(text);
     }

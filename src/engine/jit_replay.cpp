@@ -224,7 +224,7 @@ class Replay {
     std::array<Ref<Value>, Value::kMostSources> released;  // results have no sources
     const std::lock_guard lock(graph_mutex());
     for (const JitRecipe::Check& check : recipe_.checks) {
-      const std::string* const text = failure_of(*memory_[check.slot], check.of);
+      const std::string* const text = failure_of(found_index(*memory_[check.slot]), check.of);
       if (text == nullptr) continue;
       failure = text;
       for (const uint32_t result : check.results) {

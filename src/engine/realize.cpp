@@ -279,7 +279,8 @@ class Job {
     if (!closure_) return;
     Imported imported = import_values(*closure_);
     // What is needed to publish is there before anything runs.
-    garbage_.reserve(garbage_.size() + imported.outputs.size() * Value::kMostSources);
+    const size_t filled = imported.outputs.size() + imported.checks.size();
+    garbage_.reserve(garbage_.size() + filled * Value::kMostSources);
     std::vector<Ref<Buffer>> outputs;
     if (uses_schedule()) {
       const auto [schedule, prepared] = compiled_schedule_of(imported, *device_, OutputMemory::kShared);
@@ -289,6 +290,7 @@ class Job {
       allocate_buffers(imported, *device_);
       outputs = run_reference(imported, *device_);
     }
+    divide_checks(imported, outputs, *device_);
     if (const std::string* failure = publish(imported, outputs)) throw IndexError(*failure);
   }
 
@@ -301,29 +303,10 @@ class Job {
     return Closure::waiting_beneath(versions);
   }
 
-  // What was computed with an index out of range has failed. The text of the first that was asked
-  // for; null: none has.
-  const std::string* mark_failures(const Imported& imported, std::span<const Ref<Buffer>> outputs) {
-    const std::string* first = nullptr;
-    for (const IndexCheck& check : index_checks(*closure_)) {
-      const auto at = std::ranges::find(imported.outputs, check.check);
-      const size_t number = size_t(at - imported.outputs.begin());
-      const bool is_new = at != imported.outputs.end();
-      const std::string* const text =
-          failure_of(is_new ? *outputs[number] : *check.check->buffer(), check.of);
-      if (text == nullptr) continue;
-      for (Value* value : check.computed) {
-        if (value->failure() == nullptr) value->set_failure(text);
-        if (closure_->node_of(*value).roots > 0 && first == nullptr) first = text;
-      }
-    }
-    return first;
-  }
-
   // What was asked for and has failed: why.
   const std::string* publish(const Imported& imported, std::span<Ref<Buffer>> outputs) {
     const std::lock_guard lock(graph_mutex());
-    const std::string* failure = mark_failures(imported, outputs);
+    const std::string* const failure = mark_failures(*closure_, imported, outputs);
     if (uses_schedule()) {
       for (const int64_t id : imported.dying)
         imported.buffers[size_t(id)].memory->next_generation();

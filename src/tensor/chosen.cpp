@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -276,6 +277,21 @@ std::optional<std::vector<int64_t>> places_at_hand(std::string_view what, const 
     places.push_back(i < 0 ? i + size : i);
   }
   return places;
+}
+
+std::optional<std::vector<Index>> with_numbers(const Tensor& x, Indices index) {
+  std::optional<std::vector<Index>> found;
+  for (size_t k = 0; k < index.size(); k++) {
+    const auto* by = std::get_if<ByTensor>(&index[k]);
+    if (by == nullptr || by->view.rank() != 0 || !by->view.dtype.is_int()) continue;
+    const Tensor number{by->storage, by->view};
+    if (&device_of(number) != &device_of(x) || !is_at_hand(number)) continue;
+    const Element element = number.item();
+    if (!element.dtype.is_signed() && int64_t(element.bits) < 0) continue;  // past 63 bits
+    if (!found) found.emplace(index.begin(), index.end());
+    (*found)[k] = int64_t(element.bits);
+  }
+  return found;
 }
 
 Places counted_places(Device& device, int64_t size, size_t axis, size_t rank) {

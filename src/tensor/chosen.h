@@ -50,6 +50,9 @@ Ref<Value> within(const Ref<Value>& places, int64_t size);
 // The same places as numbers, where they are in memory that can be looked at. None where not.
 std::optional<std::vector<int64_t>> places_at_hand(std::string_view what, const Tensor& index,
                                                    int64_t axis, int64_t size);
+// The same indices of x, with a number for each integer tensor of no axes that is in memory that
+// can be looked at: as indices such a tensor and its number are the same. None where there is none.
+std::optional<std::vector<Index>> with_numbers(const Tensor& x, Indices index);
 // 0, 1, ... size - 1 on axis `axis` of as many axes as `rank`, the others of size 1.
 Places counted_places(Device& device, int64_t size, size_t axis, size_t rank);
 

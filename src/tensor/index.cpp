@@ -1,8 +1,10 @@
 // a[1, 2:7:2, None, ...] as a view.
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -91,7 +93,11 @@ class Indexer {
 }  // namespace
 
 Tensor Tensor::at(Indices index) const {
-  if (has_tensors(index)) return choose(*this, index).read();
+  if (has_tensors(index)) {
+    const std::optional<std::vector<Index>> numbers = with_numbers(*this, index);
+    if (!numbers) return choose(*this, index).read();
+    return has_tensors(*numbers) ? at(*numbers) : at(*numbers).clone();
+  }
   return viewed(basic_view(view_, index));
 }
 

@@ -1,6 +1,8 @@
 // Writes through views.
+#include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -71,6 +73,8 @@ void Tensor::set(Indices index, const Tensor& value) {
     at(index).assign(value);
     return;
   }
+  const std::optional<std::vector<Index>> numbers = with_numbers(*this, index);
+  if (numbers) return set(*numbers, value);
   check_same_device("index", *this, value);
   Ref<Value> v = read(value);
   if (write_by_mask(*this, index, v) || write_few(*this, index, v)) return;
@@ -82,6 +86,8 @@ void Tensor::set(Indices index, Number value) {
     at(index).assign(value);
     return;
   }
+  const std::optional<std::vector<Index>> numbers = with_numbers(*this, index);
+  if (numbers) return set(*numbers, value);
   Ref<Value> v = constant_value("index", device_of(*this), dtype(), value);
   if (write_by_mask(*this, index, v) || write_few(*this, index, v)) return;
   choose(*this, index).write("index", std::move(v));

@@ -117,6 +117,7 @@ void Closure::close(Value* value, std::span<const Ref<Value>> sources) {
     const uint32_t place = index_of(*source);
     n.places[n.source_count++] = place;
     nodes_[place].edges++;
+    if (n.source_count == 1 && n.is(Op::AFTER)) nodes_[place].nexts++;
   }
   note_holders(n);
   if (value->is_staged() && !n.is_filled) copies_.push_back(value);
@@ -254,10 +255,19 @@ void Closure::find_candidates() {
       if (!s.is_candidate) n.reduces |= s.reduces;
     }
     const bool is_guard = n.is(Op::DETACH) && n.value->is_guard();
-    if (is_guard) nodes_[n.places[1]].is_candidate = true;  // somebody looks at it
-    n.is_candidate =
-        n.is_candidate || n.roots > 0 || (n.is_version && !n.is_free) || (n.is_kept && n.reduces);
+    if (is_guard) note_check(nodes_[n.places[1]]);
+    // A version that is read goes to memory anyway: writes go on from there.
+    const bool is_read_version = n.is(Op::AFTER) && n.edges > n.nexts;
+    n.is_candidate = n.is_candidate || n.roots > 0 || (n.is_version && !n.is_free) ||
+                     (n.is_kept && (n.reduces || is_read_version));
   }
+}
+
+// Somebody looks at it.
+void Closure::note_check(Node& check) {
+  if (check.is_candidate) return;
+  check.is_candidate = true;
+  check.is_check = !check.is_filled;
 }
 
 void Closure::need_sources(uint32_t index) {

@@ -23,6 +23,7 @@ class Closure {
     Value* value;
     uint32_t owners = 0;  // of the Value, for decisions
     uint32_t edges = 0;   // sources of Values of the closure that name it
+    uint32_t nexts = 0;   // of these, writes to it
     uint32_t roots = 0;   // how often it is a root
     uint32_t chain = 0;   // of a needed AFTER: 1 + its place in chains()
     std::array<uint32_t, Value::kMostSources> places{};  // of its sources, in nodes()
@@ -35,6 +36,7 @@ class Closure {
     bool is_free = false;       // made of constants alone: nothing is gained by storing it
     bool reduces = false;       // a REDUCE_AXIS lies beneath it, under nothing that is stored
     bool is_candidate = false;  // is stored, if it is needed
+    bool is_check = false;      // stored because it is the check of a guard, and for nothing else
     bool is_needed = false;     // must be computed
     bool is_kept = false;       // is read after this schedule: its memory must not change
     bool is_taped = false;      // a gradient may come by after this schedule
@@ -91,6 +93,7 @@ class Closure {
   static bool may_be_read_through(const Node& n);
   void keep_for_gradients(const Node& n);
   void find_candidates();
+  static void note_check(Node& check);
   void need_sources(uint32_t index);
   Chain chain_of(uint32_t top);
   void drop_covered(Chain& chain, int64_t numel);

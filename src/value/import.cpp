@@ -36,6 +36,8 @@ namespace {
 // Of the graph and of what a scheduler makes beside it.
 constexpr size_t kNodesPerValue = 3;
 constexpr size_t kAhead = 8;  // Values that are on their way from memory while one is imported
+// That are outputs each: more are elements of one.
+constexpr size_t kMostChecks = 4;
 
 class Importer {
  public:
@@ -49,11 +51,15 @@ class Importer {
 
   Imported run() {
     const std::span<const Closure::Node> nodes = closure_.nodes();
+    const auto is_check = [](const Closure::Node& n) { return n.is_check && n.is_stored(); };
+    are_checks_merged_ = sharing_ == Sharing::kRespected &&
+                         size_t(std::ranges::count_if(nodes, is_check)) > kMostChecks;
     for (uint32_t i = 0; i < made_.size(); i++) {
       if (i + 2 * kAhead < made_.size()) prefetch(*nodes[i + 2 * kAhead].value);
       if (i + kAhead < made_.size()) prefetch_place(nodes[i + kAhead]);
       if (nodes[i].is_needed) import(i);
     }
+    if (!result_.checks.empty()) outputs_.push_back(import_checks());
     result_.sink = sink(*arena_, outputs_);
     for (const UOp buffer : dying_) result_.dying.push_back(buffer.number());
     std::sort(result_.dying.begin(), result_.dying.end());
@@ -91,6 +97,10 @@ class Importer {
       made.shaped = import_op(n);
     }
     if (!n.is_stored()) return;
+    if (n.is_check && are_checks_merged_) {
+      result_.checks.push_back(n.value);
+      return;
+    }
     if (n.chain == 0) {
       do made.shaped = make(Op::CONTIGUOUS, made.shaped);
       while (written_.contains(made.shaped));
@@ -117,16 +127,17 @@ class Importer {
     const bool is_shared = sharing_ == Sharing::kRespected && memory &&
                            (memory->owners() > 2 || memory->is_borrowed());
     const bool is_dying = !n.is_kept && !is_shared;
-    made.memory =
-        add_buffer(value, std::move(memory), &value, n.is_filled || is_dying ? nullptr : &value);
+    made.memory = add_buffer(value, value.numel(), std::move(memory), &value,
+                             n.is_filled || is_dying ? nullptr : &value);
     made.shaped = reshaped(made.memory, value);
     if (is_dying) dying_.insert(made.memory);
   }
 
-  UOp add_buffer(const Value& like, Ref<Buffer> memory, const Value* of, Value* to_fill) {
+  UOp add_buffer(const Value& like, int64_t count, Ref<Buffer> memory, const Value* of,
+                 Value* to_fill) {
     const int64_t id = int64_t(result_.buffers.size());
-    result_.buffers.push_back({std::move(memory), of, to_fill, like.dtype(), like.numel()});
-    return buffer(*arena_, like.dtype(), like.numel(), like.device().name(), id);
+    result_.buffers.push_back({std::move(memory), of, to_fill, like.dtype(), count});
+    return buffer(*arena_, like.dtype(), count, like.device().name(), id);
   }
 
   // ---- chains of writes
@@ -144,6 +155,23 @@ class Importer {
       srcs.push_back(import_store(after, target));
     }
     return arena_->make(Op::AFTER, base.dtype(), srcs);
+  }
+
+  // Each check to an element of new memory: writes like those of a loop.
+  UOp import_checks() {
+    const auto count = int64_t(result_.checks.size());
+    const Value& like = *result_.checks[0];
+    const UOp memory = add_buffer(like, count, nullptr, nullptr, nullptr);
+    dying_.insert(memory);
+    std::vector<UOp> srcs{memory};
+    for (int64_t i = 0; i < count; i++) {
+      const UOp check = made_[closure_.index_of(*result_.checks[size_t(i)])].shaped;
+      const Sizes box{i, i + 1};
+      const UOp target = move(memory, Op::SHRINK, {1}, box);
+      const UOp value = move(check, Op::RESHAPE, {1}, {});
+      srcs.push_back(arena_->make(Op::STORE, dtypes::void_, {target, value}, Arg{}));
+    }
+    return arena_->make(Op::AFTER, memory.dtype(), srcs);
   }
 
   UOp import_store(const Closure::Node& after, UOp target) {
@@ -214,7 +242,7 @@ class Importer {
       return made.memory;  // an AFTER that this one goes on from
     }
     if (chain.hides_base) {
-      const UOp fresh = add_buffer(top, nullptr, nullptr, nullptr);
+      const UOp fresh = add_buffer(top, top.numel(), nullptr, nullptr, nullptr);
       dying_.insert(fresh);
       return fresh;
     }
@@ -270,6 +298,7 @@ class Importer {
 
   const Closure& closure_;
   Sharing sharing_;
+  bool are_checks_merged_ = false;
   std::shared_ptr<Arena> arena_;
   HugeVector<Made> made_;
   std::vector<UOp> outputs_, scratch_;

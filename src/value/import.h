@@ -27,8 +27,9 @@ struct ImportedBuffer {
 
 struct Imported {
   std::shared_ptr<Arena> arena;
-  UOp sink;                             // of outputs
-  std::vector<Value*> outputs;          // source i of the SINK: CONTIGUOUS, or the AFTER
+  UOp sink;                     // of outputs
+  std::vector<Value*> outputs;  // source i of the SINK: CONTIGUOUS, or the AFTER
+  std::vector<Value*> checks;   // elements of its last source, behind the outputs, if there are any
   std::vector<ImportedBuffer> buffers;  // of BUFFER i
   std::vector<int64_t> dying;           // BUFFERs that nothing reads after this graph
 };
@@ -39,6 +40,8 @@ struct Imported {
 // A chain of writes is AFTER(base, STORE...). The base is the BUFFER itself, to be written in
 // place, where its old content is not kept and no other chain takes it; else CONTIGUOUS(x), a copy.
 // A chain that writes everything has new memory as its base.
+//
+// Many checks of indices are one output together: int64s, in this order.
 //
 // Nothing is allocated and no Value changes. The lock of realise is held.
 enum class Sharing : uint8_t {

@@ -108,7 +108,7 @@ Storage::~Storage() {
   if (is_foreign_) forget_foreign.load(std::memory_order_acquire)(*this);
   if (was_pending_ || leaf_ || place_ != 0) {
     const std::lock_guard lock(graph_mutex());
-    if (version_->pending_of_ == this) version_->pending_of_ = nullptr;
+    end_pending(pending_);
     if (leaf_) leaves().erase(leaf_->number);
     if (place_ != 0) waiting().by_place.erase(place_);
   }
@@ -266,16 +266,16 @@ void Storage::tie(Ref<Value> value) {
   if (StorageWatch* watch = storage_watch()) watch->touch(*this);
   std::unique_ptr<PendingStores> dropped;
   const std::lock_guard lock(graph_mutex());
+  end_pending(dropped);
   value = Value::make_tied(version_on_tape(), std::move(value));
   set_version(value);
-  dropped = std::move(pending_);
 }
 
 void Storage::add_write(const Sizes& numbers, Ref<Value>& value, Ref<Value> index,
                         std::unique_ptr<PendingStores>& dropped) {
   begin_to_wait();
   if (!pending_ || version_->is_filled()) {
-    dropped = std::move(pending_);
+    end_pending(dropped);
     pending_ = std::make_unique<PendingStores>(version_);
     was_pending_ = true;
   }
@@ -284,7 +284,7 @@ void Storage::add_write(const Sizes& numbers, Ref<Value>& value, Ref<Value> inde
   try {
     pending_->add(value);
   } catch (...) {
-    pending_.reset();  // reads go to the version itself
+    end_pending(dropped);  // reads go to the version itself
     throw;
   }
   set_version(value);
@@ -295,15 +295,26 @@ void Storage::add_write(const Sizes& numbers, Ref<Value>& value, Ref<Value> inde
 void Storage::set_version(Ref<Value>& version) {
   version_->remove_storage();
   version->add_storage();
-  if (version_->pending_of_ == this) version_->pending_of_ = nullptr;
   std::swap(version_, version);
 }
 
 void Storage::replace(Ref<Value>& version, std::unique_ptr<PendingStores>& dropped) {
   version = as_version(std::move(version));
   begin_to_wait();
+  end_pending(dropped);
   set_version(version);
-  dropped = std::move(pending_);
+}
+
+// They are those from the version on, down to the first one that is none; where the Storage is a
+// leaf, versions stand between them under its name.
+void Storage::end_pending(std::unique_ptr<PendingStores>& dropped) noexcept {
+  if (&dropped != &pending_) dropped = std::move(pending_);
+  Value* at = version_.get();
+  while (at->pending_of_ == this || at->is_leaf()) {
+    at->pending_of_ = nullptr;
+    if (at->sources().empty()) break;
+    at = at->sources()[0].get();
+  }
 }
 
 void Storage::begin_to_wait() {
@@ -378,13 +389,15 @@ Ref<Storage> Storage::find_leaf(int64_t number) {
 }
 
 void Storage::replace_version(Ref<Value>& version) {
+  std::unique_ptr<PendingStores> dropped;
+  end_pending(dropped);
   set_version(version);
-  pending_.reset();
 }
 
-void Storage::drop_pending(Value& version) {
-  if (version.pending_of_ == nullptr) return;
-  std::exchange(version.pending_of_, nullptr)->pending_.reset();
+void Storage::drop_pending(Value& write) {
+  if (write.pending_of_ == nullptr) return;
+  std::unique_ptr<PendingStores> dropped;
+  write.pending_of_->end_pending(dropped);
 }
 
 }  // namespace weft

@@ -87,8 +87,8 @@ class Storage {
   void add_capture() { captures_.fetch_add(1, std::memory_order_relaxed); }
   void remove_capture() { captures_.fetch_sub(1, std::memory_order_relaxed); }
 
-  // For realise, which holds the lock: forgets the pending stores that end at `version`.
-  static void drop_pending(Value& version);
+  // For realise, which holds the lock: forgets the pending stores that `write` is one of.
+  static void drop_pending(Value& write);
   // For realise: counts one more of them, and gives the Storages with writes that have waited for
   // more than `most`. Takes the lock.
   static std::vector<Ref<Storage>> take_waiting(uint64_t most);
@@ -112,6 +112,8 @@ class Storage {
   void set_version(Ref<Value>& version);
   // The same, whatever waits to be written: that is left in `dropped`.
   void replace(Ref<Value>& version, std::unique_ptr<PendingStores>& dropped);
+  // Its writes are none of pending stores any more, which are left in `dropped`.
+  void end_pending(std::unique_ptr<PendingStores>& dropped) noexcept;
   // A write is made: it waits from now on, unless one before it does already.
   void begin_to_wait();
   void tie(Ref<Value> value);

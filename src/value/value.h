@@ -196,7 +196,7 @@ class Value {
     Value* next_;              // NOLINT(readability-identifier-naming): of those being freed
   };
   const std::string* failure_ = nullptr;
-  Storage* pending_of_ = nullptr;  // the Storage whose pending stores end here
+  Storage* pending_of_ = nullptr;  // the Storage that it is a pending store of
   uint64_t mark_ = 0;              // which closure saw it last, and as what: see Closure
   uint16_t rank_, number_count_;
   Op op_;

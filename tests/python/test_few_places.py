@@ -1,4 +1,4 @@
-"""Writes to a few places that a list of ints names: as NumPy's, and in a loop as cheap as writes through slices."""
+"""Writes to a few places that a list of ints or a number in a tensor names: as NumPy's, and in a loop as cheap as through slices."""
 
 from typing import Any
 
@@ -105,4 +105,71 @@ def test_in_a_jit() -> None:
         result = f(Tensor([float(i)]))
         expected[[1, 4]] = i
         expected[[5, 0, 2]] += i
+        np.testing.assert_array_equal(result.numpy(), expected * 2)
+
+
+# ---------------------------------------------------------------------------------- tensors of no axes
+
+NUMBER_KEYS: list[Any] = [np.int32(3), np.int64(-1), np.uint8(2), (np.int32(1), np.int64(3)), (S, np.int32(-2)), (np.int32(5), None, [0, 2]),
+                          (np.int32(5), S, None), ([1, 4, 4], np.int32(2)), (..., np.int32(0)), (np.int16(4), [3, 1])]
+
+
+@pytest.mark.parametrize("is_realized", [True, False], ids=["realised", "lazy"])
+@pytest.mark.parametrize("key", NUMBER_KEYS, ids=str)
+def test_a_tensor_of_no_axes_is_its_number(key: Any, is_realized: bool) -> None:
+    keys = key if isinstance(key, tuple) else (key,)
+
+    def made(k: Any) -> Any:
+        if not isinstance(k, np.integer):
+            return Tensor(k) if isinstance(k, list) else k
+        numbers = Tensor(np.array([0, k])).realize()
+        return numbers[1] if is_realized else (numbers * 1)[1]
+
+    ours_key = tuple(made(k) for k in keys)
+    expected, ours = base(), Tensor(base())
+    before = ours[ours_key]
+    expected_before = expected[keys].copy()
+    expected[keys] = 50
+    ours[ours_key] = 50
+    expected[keys] = expected[keys] + 2
+    ours[ours_key] += 2
+    assert before.shape == expected_before.shape
+    np.testing.assert_array_equal(before.numpy(), expected_before)  # a copy, not a view
+    np.testing.assert_array_equal(ours.numpy(), expected)
+
+
+@pytest.mark.parametrize("index", [np.int32(6), np.int64(-7), np.uint64(2**64 - 1)], ids=str)
+def test_a_number_out_of_range_is_named(index: Any) -> None:
+    x, i = Tensor(base()), Tensor(np.array(index)).realize()
+    for call in (lambda: x[i], lambda: x.__setitem__(i, 1), lambda: x.__setitem__((i, slice(1)), Tensor([1.0]))):
+        with pytest.raises(weft.IndexError, match=rf"^\[index\] {index} is out of bounds of axis 0 with size 6$"):
+            call()
+    np.testing.assert_array_equal(x.numpy(), base())
+
+
+def test_a_loop_over_a_tensor_of_indices_is_one_kernel() -> None:
+    n = 300
+    order = np.random.default_rng(1).permutation(n)
+    places, expected, ours = Tensor(order).realize(), np.zeros(n, np.float32), Tensor.zeros(n).realize()
+    for k in range(n):
+        ours[places[k]] = k
+    expected[order] = np.arange(n)
+    weft.counters.reset()
+    ours.realize()
+    assert weft.counters.kernels == 1
+    np.testing.assert_array_equal(ours.numpy(), expected)
+
+
+def test_a_number_that_a_jit_replays_with_another_one() -> None:
+    x = Tensor.zeros(6).realize()
+
+    @weft.jit
+    def f(i: Tensor) -> Tensor:
+        x[i] = x[i] + 1
+        return x * 2
+
+    expected = np.zeros(6, np.float32)
+    for i in (3, 0, 3, 5, 2):
+        result = f(Tensor(i))
+        expected[i] += 1
         np.testing.assert_array_equal(result.numpy(), expected * 2)

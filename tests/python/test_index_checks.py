@@ -75,6 +75,67 @@ def test_the_index_of_each_replay_is_named() -> None:
     assert f(Tensor([0, 1])).tolist() == [20, 40]
 
 
+# -------------------------------------------------------------------------------------------- many checks
+
+MANY = 40
+
+
+def many(bad: dict[int, int]) -> tuple[Tensor, list[Tensor], list[Tensor]]:
+    """Writes by so many indices to one tensor, what is read by each from another one, and writes by each to one of its own."""
+    places = [k % N for k in range(MANY)]
+    for k, index in bad.items():
+        places[k] = index
+    i = lazy(places)
+    written, reads, own = table(), [], []
+    for k in range(MANY):
+        written[i[k]] = float(k)
+        reads.append(table()[i[k]] + 1)
+        own.append(table())
+        own[-1][i[k]] = -1.0
+    return written, reads, own
+
+
+def expect_one(x: Tensor, index: int) -> None:
+    with pytest.raises(weft.IndexError, match=rf"^\[index\] {index} is out of bounds of axis 0 with size 6$"):
+        x.tolist()
+
+
+def test_what_failed_by_one_of_many_checks_fails_and_nothing_else() -> None:
+    written, reads, own = many({7: 9, 30: -8})
+    with pytest.raises(weft.IndexError, match="9 is out of bounds"):
+        written.realize(*reads, *own)
+    for _ in range(2):
+        expect_one(written, 9)
+        for k, (read, x) in enumerate(zip(reads, own, strict=True)):
+            if k in (7, 30):
+                for failed in (read, x):
+                    expect_one(failed, 9 if k == 7 else -8)
+            else:
+                assert read.item() == k % N * 10 + 1
+                assert x.tolist() == [-1 if n == k % N else n * 10 for n in range(N)]
+
+
+def test_many_checks_are_one_output() -> None:
+    written, reads, own = many({})
+    together = written.schedule(*reads, *own)
+    assert sum(kernel.buffers for kernel in together if "int64" in kernel.graph) <= 6
+    written.realize(*reads, *own)
+    assert written.tolist() == [float(max(k for k in range(MANY) if k % N == n)) for n in range(N)]
+
+
+def test_what_is_computed_later_with_an_index_that_was_checked() -> None:
+    places = lazy([1, 2, 3, 4, 9, 5])
+    later = [table()[places[k]] for k in range(6)]
+    doubled = [x * 2 for x in later]
+    with pytest.raises(weft.IndexError, match="9 is out of bounds"):
+        doubled[0].realize(*doubled[1:])
+    for k, expected in enumerate([30, 60, 90, 120, None, 150]):
+        if expected is None:
+            expect_one(later[k] * 3, 9)
+        else:
+            assert (later[k] * 3).item() == expected
+
+
 # ------------------------------------------------------------------------------------ what is not checked
 
 X = np.array([[3.0, 1.0, 2.0], [0.0, 5.0, -4.0]], np.float32)
