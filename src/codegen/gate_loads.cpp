@@ -56,8 +56,8 @@ class Gates {
       const bool reads = n.is(Op::LOAD) || n.is(Op::AFTER) ||
                          std::ranges::any_of(n.srcs(), [&](UOp s) { return reads_memory_.has(s); });
       if (reads) reads_memory_.put_number(n, 1);
-      const bool waits = n.is(Op::AFTER) ||
-                         std::ranges::any_of(n.srcs(), [&](UOp s) { return waits_.has(s); });
+      const bool waits =
+          n.is(Op::AFTER) || std::ranges::any_of(n.srcs(), [&](UOp s) { return waits_.has(s); });
       if (waits) waits_.put_number(n, 1);
     }
     gates_.put(sink_, bool_const(arena_, true));
@@ -139,7 +139,8 @@ class Gates {
     if (!needs_gate(n)) return made;
     UOp gate = gates_.get(n);
     if (is_cut_.has(n)) gate = both(gate, is_in_bounds(made));
-    // Effects that the index waits for are simplified with the kernel, or there would be two of them.
+    // Effects that the index waits for are simplified with the kernel, or there would be two of
+    // them.
     if (!waits_.has(index_and_size(n).first)) gate = simplify(gate);
     if (is_true(gate)) return made;
     return load(srcs[0], gate, arena_.make(Op::CONST, n.dtype(), {}, Arg::bits(0)));

@@ -96,6 +96,9 @@ void show_schedule(UOp sink, const Schedule& schedule, bool is_new, uint64_t nan
   show(fmt::format("plan    {:8.2f} us  {} kernels: {}", double(nanoseconds) / 1e3,
                    schedule.calls.size(),
                    is_new ? "no schedule of this graph is known" : "a known schedule"));
+  if (is_new && !schedule.why_no_loops.empty()) {
+    show(fmt::format("loops   not a loop program: {}", schedule.why_no_loops));
+  }
   for (UOp n : sink.srcs()) {
     if (!n.is(Op::AFTER) || !n.src(0).is(Op::CONTIGUOUS)) continue;
     show(fmt::format("copy    {} is written in a copy: its old content is still in use",
@@ -262,8 +265,9 @@ class Job {
   std::vector<ScheduledKernel> kernels() {
     if (!closure_) return {};
     const Imported imported = import_values(*closure_);
-    return uses_schedule() ? describe(compiled_schedule_of(imported, *device_, OutputMemory::kShared))
-                           : describe_reference(imported);
+    return uses_schedule()
+               ? describe(compiled_schedule_of(imported, *device_, OutputMemory::kShared))
+               : describe_reference(imported);
   }
 
   // The node of the only root; none where it is, or will be, in memory.
@@ -283,7 +287,8 @@ class Job {
     garbage_.reserve(garbage_.size() + filled * Value::kMostSources);
     std::vector<Ref<Buffer>> outputs;
     if (uses_schedule()) {
-      const auto [schedule, prepared] = compiled_schedule_of(imported, *device_, OutputMemory::kShared);
+      const auto [schedule, prepared] =
+          compiled_schedule_of(imported, *device_, OutputMemory::kShared);
       allocate_buffers(imported, *device_);
       outputs = run_schedule(*schedule, *prepared, imported);
     } else {

@@ -92,7 +92,8 @@ Schedule make_schedule(std::vector<UOp> order, const ScheduleOptions& options) {
   const std::string device = options.device.empty() ? inputs.device : options.device;
 
   LoopRefusal refusal;
-  std::optional<LoopSchedule> loops = run_as_loops(order, options.limits, device, options.outputs, refusal);
+  std::optional<LoopSchedule> loops =
+      run_as_loops(order, options.limits, device, options.outputs, refusal);
   if (!loops) {
     RolledGraph rolled = roll_graph(sink, order, device);
     if (rolled.sink != sink) order = toposort(rolled.sink);
@@ -126,6 +127,7 @@ Schedule make_schedule(std::vector<UOp> order, const ScheduleOptions& options) {
   }
   s.outputs = std::move(ordered.outputs);
   s.output_firsts = std::move(loops->firsts);
+  if (refusal.node) s.why_no_loops = refusal.reason + ": " + short_form(refusal.node, 60);
   for (uint32_t b : s.outputs) {
     if (s.buffers[b].kind == Kind::kTemp) s.buffers[b].kind = Kind::kOutput;
   }

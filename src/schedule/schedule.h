@@ -84,6 +84,10 @@ struct Schedule {
   // asking for it anew counts that. Else null.
   std::shared_ptr<SizeUse> use;
 
+  // Of a graph of many writes that does not run as a loop program (docs/loops.md): why. Not kept on
+  // disk.
+  std::string why_no_loops;
+
   size_t bytes() const;  // memory of the schedule itself
 };
 

@@ -16,8 +16,8 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
-#include "base/error.h"
 #include "base/config.h"
+#include "base/error.h"
 #include "base/hash.h"
 #include "ir/arena.h"
 #include "ir/dtype.h"
@@ -64,7 +64,8 @@ class Writer {
     for (const KernelCall& c : s.calls) call(c);
     numbers(s.outputs);
     number(s.output_firsts.size());
-    for (const std::optional<int64_t>& first : s.output_firsts) number(first ? uint64_t(*first) + 1 : 0);
+    for (const std::optional<int64_t>& first : s.output_firsts)
+      number(first ? uint64_t(*first) + 1 : 0);
     number(s.slot_count);
     number(uint64_t(s.temp_bytes));
     number(uint64_t(s.peak_bytes));

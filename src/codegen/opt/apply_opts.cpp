@@ -102,8 +102,8 @@ std::string why_not_thread(UOp sink, UOp range, int64_t amount) {
       return "not all of the kernel is in this loop";
   }
   for (UOp n : order) {  // also what the last loop waits for
-    const bool is_write = n.is(Op::STORE) && n.dtype().is_void() &&
-                          place_of(n.src(0)).base.is(Op::DEFINE_GLOBAL);
+    const bool is_write =
+        n.is(Op::STORE) && n.dtype().is_void() && place_of(n.src(0)).base.is(Op::DEFINE_GLOBAL);
     if (is_write && !is_in_scope(range, n)) return "not all of the kernel is in this loop";
   }
   if (!ranges_of(range).empty() && ranges_of(range).size() > 1) return "its size depends on a loop";

@@ -211,9 +211,7 @@ class Describer {
   // ---- hashes
 
   void mix_in(uint64_t word) { hash_ = mix(hash_, word); }
-  void mix_type(DType type) {
-    mix_in(type.packed());
-  }
+  void mix_type(DType type) { mix_in(type.packed()); }
   void mix_leaf(const LoopLeaf& leaf) {
     mix_in(uint64_t(leaf.kind) | uint64_t(leaf.memory) << 8 |
            uint64_t(leaf.region.axes().size()) << 48);

@@ -120,7 +120,8 @@ bool LoopEvents::find_chains(std::vector<std::vector<LoopEvent>>& chains) {
         return refuse(store, "it writes another dtype than the memory has");
       }
       if (store.src(0).is(Op::INDEX)) {
-        for (UOp i : store.src(0).srcs().subspan(1)) e.key = std::max(e.key, size_t(places_.number(i)));
+        for (UOp i : store.src(0).srcs().subspan(1))
+          e.key = std::max(e.key, size_t(places_.number(i)));
       }
       if (!chain.empty()) e.key = std::max(e.key, chain.back().key);
       chain.push_back(std::move(e));

@@ -101,8 +101,8 @@ class Builder {
       std::vector<uint64_t>& data = tables_[table.id];
       data = table.singles;
       data.insert(data.end(), table.lists.begin(), table.lists.end());
-      globals_.emplace_back(
-          buffer(arena_, table.dtype, int64_t(data.size()), device_, table.id), table.global);
+      globals_.emplace_back(buffer(arena_, table.dtype, int64_t(data.size()), device_, table.id),
+                            table.global);
     }
     // The sizes of tables are known now.
     std::vector<std::pair<UOp, UOp>> sized;
@@ -117,9 +117,8 @@ class Builder {
     ast = graph_rewrite(simplify(ast), before_split_rules(), {.pass = "loops"});
     kernel.ast = renumber_kernel(ast, order);
     for (UOp definition : order) {
-      const auto at = std::ranges::find_if(globals_, [&](const auto& g) {
-        return g.second.number() == definition.number();
-      });
+      const auto at = std::ranges::find_if(
+          globals_, [&](const auto& g) { return g.second.number() == definition.number(); });
       kernel.memories.push_back(at->first);
     }
     return kernel;
@@ -344,7 +343,8 @@ class Builder {
     std::vector<UOp> loops;
     for (const int64_t axis : n.ints()) {
       if (shape[size_t(axis)].is(1)) continue;
-      below[size_t(axis)] = range(arena_, shape[size_t(axis)], arena_.fresh_id(), AxisType::kReduce);
+      below[size_t(axis)] =
+          range(arena_, shape[size_t(axis)], arena_.fresh_id(), AxisType::kReduce);
       loops.push_back(below[size_t(axis)]);
     }
     const UOp value = value_of(item.sources[0], below);
@@ -368,12 +368,13 @@ class Builder {
       const UOp index = integer.dtype().is_index() ? integer : cast(integer, dtypes::index);
       const UOp zero = index_const(arena_, 0), size = shape[i].as_uop(arena_);
       const UOp last = index_const(arena_, shape[i].value() - 1);
-      named.gate = index_and(arena_, named.gate,
-                             arena_.make(Op::CMPLT, dtypes::bool_, {index_const(arena_, -1), index}));
+      named.gate =
+          index_and(arena_, named.gate,
+                    arena_.make(Op::CMPLT, dtypes::bool_, {index_const(arena_, -1), index}));
       named.gate =
           index_and(arena_, named.gate, arena_.make(Op::CMPLT, dtypes::bool_, {index, size}));
-      within.push_back(arena_.make(
-          Op::MAX, dtypes::index, {arena_.make(Op::MIN, dtypes::index, {index, last}), zero}));
+      within.push_back(arena_.make(Op::MAX, dtypes::index,
+                                   {arena_.make(Op::MIN, dtypes::index, {index, last}), zero}));
     }
     UOp base = n.src(0);
     std::vector<UOp> ops;
@@ -394,8 +395,7 @@ class Builder {
 
   UOp gathered(const LoopItem& item, const IndexList& at) {
     base_ = body_->items[item.sources[0]].node;
-    const Named named =
-        named_elements(item.node, std::span(item.sources).subspan(1), at);
+    const Named named = named_elements(item.node, std::span(item.sources).subspan(1), at);
     base_ = {};
     return gated(value_of(item.sources[0], named.at), named.gate, item.node.dtype());
   }

@@ -27,8 +27,8 @@ struct LoopKernel {
 };
 
 // The steps in rounds: in a round each body runs for its next steps, as many as stand together, in
-// an order of bodies that is the same in all rounds. So a body that repeats is a loop, bodies in turn
-// are a loop over all of them, and any mixture is a loop whose inner counts come from a table.
+// an order of bodies that is the same in all rounds. So a body that repeats is a loop, bodies in
+// turn are a loop over all of them, and any mixture is a loop whose inner counts come from a table.
 //
 //   END(..., r)         r: a round
 //     END(..., g)       g: a step of one body; none where each round has one

@@ -24,8 +24,8 @@
 namespace weft {
 namespace {
 
-constexpr uint32_t kShared = 1;                  // owners: more than one statement
-constexpr uint64_t kMostInlined = 24;          // operations of a statement
+constexpr uint32_t kShared = 1;        // owners: more than one statement
+constexpr uint64_t kMostInlined = 24;  // operations of a statement
 constexpr int64_t kMostSlotBytes = int64_t(1) << 28;
 constexpr int64_t kLargeOutput = 4096;  // bytes
 
@@ -39,8 +39,9 @@ bool repeats(UOp n) {
   if (n.is(Op::EXPAND)) return true;
   if (!n.is(Op::VIEW)) return false;
   const size_t rank = (n.src_count() - 2) / 2;
-  return std::ranges::any_of(n.srcs().subspan(1 + rank, rank),
-                             [](UOp stride) { return stride.is_const() && stride.const_int() == 0; });
+  return std::ranges::any_of(n.srcs().subspan(1 + rank, rank), [](UOp stride) {
+    return stride.is_const() && stride.const_int() == 0;
+  });
 }
 
 bool may_meet(const Region& a, const Region& b) {
@@ -86,7 +87,8 @@ bool LoopStatements::refuse(UOp node, std::string reason) {
 
 // ---- which values are kept
 
-// Long formulas are cut into parts; what is made of constants alone is computed wherever it is used.
+// Long formulas are cut into parts; what is made of constants alone is computed wherever it is
+// used.
 void LoopStatements::find_cuts() {
   NodeMap users(arena_), sizes(arena_);
   for (UOp n : order_) {
@@ -94,15 +96,15 @@ void LoopStatements::find_cuts() {
   }
   for (UOp n : order_) {
     const bool is_inner = is_elementwise(n.op()) || is_movement(n.op());
-    const bool is_simple = n.is_const() || n.is(Op::IOTA) ||
-                           (is_inner && std::ranges::all_of(n.srcs(), [&](UOp s) {
-                              return is_simple_.has(s);
-                            }));
+    const bool is_simple =
+        n.is_const() || n.is(Op::IOTA) ||
+        (is_inner && std::ranges::all_of(n.srcs(), [&](UOp s) { return is_simple_.has(s); }));
     if (is_simple) is_simple_.put_number(n, 1);
     if (n.dtype().is_index() || n.dtype().is_void() || events_.has_memory(n)) continue;
     uint64_t size = is_movement(n.op()) ? 0 : 1;
     for (UOp s : n.srcs()) {
-      if (!is_simple_.has(s)) size += users.number(s) > 1 && !is_movement(s.op()) ? 1 : sizes.number(s);
+      if (!is_simple_.has(s))
+        size += users.number(s) > 1 && !is_movement(s.op()) ? 1 : sizes.number(s);
     }
     if (size > kMostInlined && is_elementwise(n.op())) {
       is_cut_.put_number(n, 1);
@@ -358,9 +360,8 @@ void LoopStatements::order_statements() {
   for (uint32_t e = 0; e < events_.events().size(); e++) {
     statements_.push_back({LoopStatement::Kind::kEvent, e, e, 0});
   }
-  std::ranges::sort(statements_, {}, [](const LoopStatement& s) {
-    return std::tuple(s.time, s.kind, s.place);
-  });
+  std::ranges::sort(statements_, {},
+                    [](const LoopStatement& s) { return std::tuple(s.time, s.kind, s.place); });
 }
 
 // A large output has memory of its own: whoever holds it holds nothing else.

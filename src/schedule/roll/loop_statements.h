@@ -120,8 +120,8 @@ class LoopStatements {
   Arena& arena_;
   const LoopEvents& events_;
   OutputMemory outputs_;
-  NodeMap kept_of_;      // 1 + number
-  NodeMap copy_of_;      // of a read: 1 + number of its copy
+  NodeMap kept_of_;  // 1 + number
+  NodeMap copy_of_;  // of a read: 1 + number of its copy
   NodeMap owners_, is_simple_, is_repeated_, is_cut_;
   std::vector<LoopKept> kept_;
   std::vector<Pending> pending_;

@@ -50,9 +50,8 @@ bool Region::operator==(const Region& other) const {
   const auto is_equal = [](const Axis& a, const Axis& b) {
     return a.size == b.size && (a.size == 1 || a.stride == b.stride);
   };
-  return offset_ == other.offset_ &&
-         std::equal(axes().begin(), axes().end(), other.axes().begin(), other.axes().end(),
-                    is_equal);
+  return offset_ == other.offset_ && std::equal(axes().begin(), axes().end(), other.axes().begin(),
+                                                other.axes().end(), is_equal);
 }
 
 Region Region::joined() const {

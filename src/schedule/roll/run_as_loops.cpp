@@ -57,8 +57,7 @@ class Composer {
     const LoopEvents& events = statements.events();
     for (UOp m : events.memories()) {
       buffers_.memories.push_back(
-          m.is(Op::BUFFER) ? m
-                           : buffer(arena_, m.dtype(), numel_of(m), device, arena_.fresh_id()));
+          m.is(Op::BUFFER) ? m : buffer(arena_, m.dtype(), numel_of(m), device, arena_.fresh_id()));
     }
     for (const LoopSlots& s : statements.slots()) {
       buffers_.slots.push_back(buffer(arena_, s.dtype, s.size, device, arena_.fresh_id()));
@@ -93,8 +92,8 @@ class Composer {
       if (std::ranges::find(bodies, body) != bodies.end()) continue;
       const LoopBody& b = program_.bodies[body];
       statements += b.statements;
-      const bool is_full = !bodies.empty() && (bodies.size() == kMostBodies ||
-                                               statements > limits_.statements);
+      const bool is_full =
+          !bodies.empty() && (bodies.size() == kMostBodies || statements > limits_.statements);
       if (b.work > kMostWork || is_full) break;
       bodies.push_back(body);
     }
@@ -147,8 +146,8 @@ class Composer {
     }
     const UOp value = built(root);
     const std::vector<UOp> srcs{target, value};
-    const UOp write = store ? arena_.with_srcs(store, srcs)
-                            : arena_.make(Op::STORE, dtypes::void_, srcs);
+    const UOp write =
+        store ? arena_.with_srcs(store, srcs) : arena_.make(Op::STORE, dtypes::void_, srcs);
     const UOp sink_of_write = sink(after(memory, write));
     const UOp ranges = run_rangeify_pipeline(toposort(sink_of_write), limits_, device_, nullptr);
     KernelGraph graph =
@@ -166,9 +165,8 @@ class Composer {
     const int64_t count = numel_of(k.node);
     const std::pair<Dim, Dim> part{k.first, k.first + count};
     const UOp memory = buffers_.slots[k.slots];
-    const UOp all = statements_.slots()[k.slots].size == count
-                        ? memory
-                        : shrink(memory, std::span(&part, 1));
+    const UOp all =
+        statements_.slots()[k.slots].size == count ? memory : shrink(memory, std::span(&part, 1));
     return shaped(all, k.node);
   }
 

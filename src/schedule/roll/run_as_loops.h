@@ -24,8 +24,8 @@ struct LoopSchedule {
 
 // Runs the graph statement after statement (loop_statements.h) where it consists of many small ones
 // that repeat: those in few kernels with loops (loop_kernel.h), the others between them, each by
-// the other passes. None where that does not pay; then `refusal` says why, if there are many writes.
-// `order` is all of the graph, sources first.
+// the other passes. None where that does not pay; then `refusal` says why, if there are many
+// writes. `order` is all of the graph, sources first.
 std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const KernelLimits& limits,
                                          const std::string& device, OutputMemory outputs,
                                          LoopRefusal& refusal);

@@ -53,8 +53,8 @@ uint32_t WriteTimes::first(const Region& region, uint32_t time) const {
   };
   const size_t elements = starts_.size() - 1;
   const Region row = region.joined();
-  const bool is_whole = row.axes().size() == 1 && row.axes()[0].stride == 1 &&
-                        size_t(row.axes()[0].size) == elements;
+  const bool is_whole =
+      row.axes().size() == 1 && row.axes()[0].stride == 1 && size_t(row.axes()[0].size) == elements;
   if (is_whole) return first_of(all_);
   uint32_t found = first_of(anywhere_);
   region.for_rows([&](int64_t first, int64_t count, int64_t stride) {

@@ -1,0 +1,184 @@
+"""Loops of reads and writes: few kernels, the values of NumPy, whatever the body; docs/loops.md says how."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from weft import Tensor, counters
+
+N = 200
+RANDOM = np.random.default_rng(0)
+C = RANDOM.random(N).astype(np.float32)
+PERMUTED = RANDOM.permutation(N).tolist()
+
+
+class TestSetitemLoop:
+    def test_arange(self) -> None:
+        a = Tensor.empty(N)
+        for i in range(N):
+            a[i] = i
+        assert a.kernel_count() == 1
+        assert a.tolist() == list(range(N))
+
+
+# A body runs on two sides: (the array to write, C, N, functions of the side).
+Body = Callable[[object, object, object], object]
+
+
+def sort_neighbours(b, c, xp):
+    for last in range(19, 0, -1):
+        for j in range(last):
+            low, high = xp.minimum(b[j], b[j + 1]) + 0, xp.maximum(b[j], b[j + 1]) + 0
+            b[j] = low
+            b[j + 1] = high
+
+
+def alternate(b, c, xp):
+    for i in range(N):
+        b[i] = c[i] * 2 if i % 2 else -c[i]
+
+
+def table(b, c, xp):
+    m = b[:196].reshape(14, 14)
+    for i in range(1, 14):
+        for j in range(1, 14):
+            m[i, j] = (m[i - 1, j] + m[i, j - 1]) * 0.5
+
+
+def carried_value(b, c, xp):
+    s = c[:1] * 0
+    for i in range(N):
+        s = s * 0.5 + c[i]
+        b[i] = s[0]
+
+
+def carried_in_place(b, c, xp):
+    s = c[:1] * 0
+    for i in range(N):
+        s += c[i]
+        b[i] = s[0]
+
+
+def swap_ends(b, c, xp):
+    for i in range(N // 2):
+        left, right = b[i] + 0, b[N - 1 - i] + 0
+        b[i] = right
+        b[N - 1 - i] = left
+
+
+def two_writes(b, c, xp):
+    for i in range(N // 2):
+        b[2 * i] = c[i]
+        b[2 * i + 1] = 2 * c[i]
+
+
+def two_before(b, c, xp):
+    for i in range(2, N):
+        b[i] = (b[i - 1] + b[i - 2]) * 0.5
+
+
+def listed_places(b, c, xp):
+    for i in range(N):
+        b[PERMUTED[i]] = b[i] + 1
+
+
+def listed_places_in_place(b, c, xp):
+    for i in range(N):
+        b[PERMUTED[i]] += 1
+
+
+def blocks(b, c, xp):
+    m = b[:196].reshape(14, 14)
+    random = np.random.default_rng(1)
+    for _ in range(N):
+        (i, j), (h, w) = random.integers(0, 11, 2), random.integers(1, 4, 2)
+        m[i:i + h, j:j + w] = float(random.random())
+
+
+def rows(b, c, xp):
+    m = b[:196].reshape(14, 14)
+    for i in range(1, 14):
+        m[i] = m[i - 1] * c[:14] + m[i]
+
+
+def shifted_parts(b, c, xp):
+    for i in range(40):
+        b[i + 1:i + 9] = b[i:i + 8] * 0.5
+
+
+def reversed_parts(b, c, xp):
+    for i in range(40):
+        b[i:i + 8] = xp.flip(b[i:i + 8], 0) + c[i]
+
+
+def sum_of_before(b, c, xp):
+    for i in range(1, 60):
+        b[i] = b[:i].sum() * 0.01
+
+
+def by_range(b, c, xp):
+    for i in range(N):
+        if i < 70:
+            b[i] = c[i] + 1
+        elif i < 150:
+            b[i] = b[i - 70] * c[i]
+        else:
+            b[i] = xp.maximum(b[i - 1], b[i - 150])
+
+
+@pytest.mark.parametrize("body", [
+    sort_neighbours, alternate, table, carried_value, carried_in_place, swap_ends, two_writes, two_before, listed_places,
+    listed_places_in_place, blocks, rows, shifted_parts, reversed_parts, sum_of_before, by_range], ids=lambda f: f.__name__)
+def test_few_kernels(body: Body) -> None:
+    start = RANDOM.random(N).astype(np.float32)
+    b, expected = Tensor(start).realize(), start.copy()
+    body(b, Tensor(C).realize(), Tensor)
+    body(expected, C, np)
+    counters.reset()
+    assert b.kernel_count() <= 4
+    np.testing.assert_allclose(b.numpy(), expected, rtol=2e-6)
+    assert counters.kernels <= 4
+
+
+def test_reads_in_the_middle() -> None:
+    a, expected, sums, parts = Tensor.zeros(N).contiguous().realize(), np.zeros(N, np.float32), [], []
+    for i in range(N):
+        a[i] = i * 1.5
+        expected[i] = i * 1.5
+        if i % 10 == 9:
+            sums.append((a.sum(), expected.sum()))
+            parts.append((a[i - 9:i + 2], expected[i - 9:i + 2].copy()))
+    a[:] = 0
+    Tensor.realize(*(s for s, _ in sums), *(p + 0 for p, _ in parts))
+    for found, wanted in sums:
+        assert found.item() == pytest.approx(float(wanted))
+    assert a.tolist() == [0] * N
+
+
+def test_numbers_of_a_loop_do_not_compile_again() -> None:
+    """Places and scalars of small loops come from tables: other ones find the same kernel."""
+    def run(first: int, scale: float) -> set[str]:
+        b = Tensor(C).realize()
+        for i in range(40):
+            b[first + i] = b[first + i + 1] * scale
+        sources = {k.source for k in b.schedule()}
+        expected = C.copy()
+        for i in range(40):
+            expected[first + i] = expected[first + i + 1] * np.float32(scale)
+        np.testing.assert_array_equal(b.numpy(), expected)
+        return sources
+    assert run(0, 0.5) == run(100, 0.25)
+
+
+def test_a_loop_that_is_no_loop_program_says_why() -> None:
+    program = ("from weft import Tensor\n"
+               "b = Tensor.zeros(300).contiguous().realize()\n"
+               "cs = [Tensor([float(i)] * (i + 1)).realize() for i in range(20)]\n"
+               "for i in range(20): b[i] = cs[i].sum()\n"
+               "b.realize()\n")
+    done = subprocess.run([sys.executable, "-c", program], env={**__import__("os").environ, "WEFT_DEBUG": "2"},
+                          capture_output=True, text=True, check=True)
+    assert "not a loop program: 20 statements have 20 different bodies" in done.stderr
