@@ -18,6 +18,7 @@
 #include "schedule/rangeify/buffer_cost.h"
 #include "schedule/rangeify/fit_buffers.h"
 #include "schedule/rangeify/levels.h"
+#include "schedule/rangeify/loop_order.h"
 #include "schedule/rangeify/stored_values.h"
 #include "schedule/rangeify/substitute_ranges.h"
 #include "schedule/schedule.h"
@@ -42,30 +43,9 @@ struct State {
   size_t reductions = 0;
   std::vector<UOp> inputs;
   uint32_t last_inlined = 0;  // 1 + the value put into it last
-  std::vector<UOp> outer;     // the smallest set of loops around a reduction that runs inside
+  // Of reductions that run in some of its loops: these loops. Of any two, one has all of the other.
+  std::vector<RangeSet> around;
 };
-
-std::vector<UOp> loops_of(std::span<const UOp> ranges) {
-  std::vector<UOp> out;
-  for (UOp r : ranges) {
-    if (r.is(Op::RANGE)) out.push_back(r);
-  }
-  return out;
-}
-
-bool has(std::span<const UOp> set, UOp r) {
-  return std::find(set.begin(), set.end(), r) != set.end();
-}
-bool is_subset(std::span<const UOp> a, std::span<const UOp> b) {
-  return std::all_of(a.begin(), a.end(), [&](UOp r) { return has(b, r); });
-}
-double places_outside(std::span<const UOp> all, std::span<const UOp> inner) {
-  std::vector<UOp> left;
-  for (UOp r : all) {
-    if (!has(inner, r)) left.push_back(r);
-  }
-  return places(left);
-}
 
 class Inliner {
  public:
@@ -76,11 +56,15 @@ class Inliner {
         values_(stored_values(sink)),
         levels_(find_levels(values_, arena_, limits)),
         states_(values_.size()),
+        is_joined_(values_.size()),
         numbers_(arena_),
         inlined_(arena_),
         around_(arena_),
         rebuilt_(arena_) {
-    for (size_t i = 0; i < values_.size(); i++) numbers_.put_number(values_[i].node, i + 1);
+    for (size_t i = 0; i < values_.size(); i++) {
+      numbers_.put_number(values_[i].node, i + 1);
+      for (const uint32_t other : levels_.together[i]) is_joined_[i] = is_joined_[other] = true;
+    }
   }
 
   UOp run() {
@@ -134,7 +118,7 @@ class Inliner {
         statements++;
         return;
       }
-      if (!has(s.inputs, n.src(0)) && s.inputs.size() <= limits_.buffers) {
+      if (!has_range(s.inputs, n.src(0)) && s.inputs.size() <= limits_.buffers) {
         s.inputs.push_back(n.src(0));
       }
       const uint64_t number = numbers_.number(n.src(0));
@@ -162,40 +146,57 @@ class Inliner {
       const UOp known = around_.get(r);
       if (!known || places(ranges_of(known)) < places(around)) around_.put(r, reduce);
     }
-    State& s = states_[user];
     const std::vector<UOp> loops = loops_of(values_[user].ranges());
     if (!is_subset(around, loops) || around.size() == loops.size()) return;
-    if (s.outer.empty() || around.size() < s.outer.size())
-      s.outer.assign(around.begin(), around.end());
+    std::vector<RangeSet>& all = states_[user].around;
+    RangeSet set(around.begin(), around.end());
+    if (std::ranges::find(all, set) == all.end()) all.push_back(std::move(set));
   }
 
-  // How often a use computes the value, if it is put there.
-  double evaluations(const Use& use, bool& is_hoisted) const {
-    const std::vector<UOp> used = ranges_of_indices(use.read);
-    double product = places(used);
-    bool is_inside_reduction = false;
+  // How often a use computes the value, if it is put there: once in each iteration of the loops
+  // around it, down to the last one that its indices depend on.
+  double evaluations(const Use& use, const Work& work) const {
+    RangeSet used = ranges_of_indices(use.read);
+    UOp innermost;  // of the reductions that it stands in
     for (UOp r : used) {
       const UOp reduce = around_.get(r);
-      if (!reduce) continue;
-      is_inside_reduction = true;
-      product *= places_outside(ranges_of(reduce), used);
-      break;
+      if (reduce && (!innermost || ranges_of(reduce).size() > ranges_of(innermost).size()))
+        innermost = reduce;
     }
-    const std::vector<UOp> loops = loops_of(values_[use.user].ranges());
-    is_hoisted = !is_inside_reduction && used.size() < loops.size();
-    if (is_hoisted) {
-      const State& s = states_[use.user];
-      const bool nests = s.outer.empty() || is_subset(used, s.outer) || is_subset(s.outer, used);
-      if (!nests) product *= places_outside(loops, used);
+    const auto add = [&](std::span<const UOp> loops) {
+      for (UOp r : loops) {
+        if (!has_range(used, r)) used.push_back(r);
+      }
+    };
+    if (innermost) {
+      add(up_to_last(innermost.srcs().subspan(1), RangeSet(used)));
+      add(ranges_of(innermost));
+    } else if (!work.has_reduction || !can_be_outer(use.user, used)) {
+      const std::vector<UOp> loops = loops_of(values_[use.user].ranges());
+      add(up_to_last(order_loops(loops, states_[use.user].around), RangeSet(used)));
     }
-    return product;
+    return places(used);
   }
+
+  // Whether some of the loops of a value can be its outer ones, as those around its reductions are.
+  bool can_be_outer(uint32_t user, std::span<const UOp> some) const {
+    const std::vector<UOp> loops = loops_of(values_[user].ranges());
+    std::vector<RangeSet> sets = states_[user].around;
+    sets.emplace_back(some.begin(), some.end());
+    const std::vector<UOp> order =
+        may_reorder(user) ? order_loops(loops, sets) : std::vector<UOp>(loops);
+    return std::ranges::all_of(
+        sets, [&](const RangeSet& set) { return up_to_last(order, set).size() == set.size(); });
+  }
+
+  // Not the loops of a write, which may need their order, nor those that several values share.
+  bool may_reorder(uint32_t user) const { return !values_[user].is_write && !is_joined_[user]; }
 
   static std::vector<UOp> ranges_of_indices(UOp read) {
     std::vector<UOp> out;
     for (UOp i : at(read)) {
       for (UOp r : ranges_of(i)) {
-        if (!has(out, r)) out.push_back(r);
+        if (!has_range(out, r)) out.push_back(r);
       }
     }
     return out;
@@ -212,8 +213,8 @@ class Inliner {
     for (size_t k = 0; k < s.uses.size(); k++) {
       const Use& use = s.uses[k];
       if (would_outgrow(use.user, i, work)) return true;
-      bool is_hoisted = false;
-      const double count = evaluations(use, is_hoisted);
+      const double count = evaluations(use, work);
+      const bool is_hoisted = runs_outside(use);
       read += count;
       if (!shares_kernel_with_earlier(i, k)) evaluated += count;
       if (work.has_reduction && is_hoisted && loses_parallelism(use, work, size)) return true;
@@ -257,6 +258,13 @@ class Inliner {
       if (levels_.of[a] == levels_.of[b] && has_same_loops(values_[a], values_[b])) return true;
     }
     return false;
+  }
+
+  // It does not depend on all loops of its user, and stands in no reduction.
+  bool runs_outside(const Use& use) const {
+    const std::vector<UOp> used = ranges_of_indices(use.read);
+    return used.size() < loops_of(values_[use.user].ranges()).size() &&
+           std::ranges::none_of(used, [&](UOp r) { return around_.has(r); });
   }
 
   bool loses_parallelism(const Use& use, const Work& work, double size) const {
@@ -383,8 +391,9 @@ class Inliner {
   std::vector<StoredValue> values_;
   Levels levels_;
   std::vector<State> states_;
-  NodeMap numbers_;  // 1 + place in values_
-  NodeMap inlined_;  // read -> what is computed instead
+  std::vector<bool> is_joined_;  // computed in the same iterations as another stored value
+  NodeMap numbers_;              // 1 + place in values_
+  NodeMap inlined_;              // read -> what is computed instead
   NodeMap around_;   // a range of a reduction -> the REDUCE with the most loops around it
   NodeMap rebuilt_;  // BUFFERIZE, write, AFTER -> the new one
 };
