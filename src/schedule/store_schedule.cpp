@@ -322,6 +322,7 @@ Hash128 schedule_key(Hash128 h, const ScheduleOptions& o) {
                              o.limits.accumulators, o.limits.pieces, size_t(o.limits.sequences)}) {
     h = mix(h, limit);
   }
+  h = mix(h, o.limits.machine);
   h = mix(h, o.dying.size());
   for (const int64_t id : o.dying) h = mix(h, uint64_t(id));
   h = mix(h, o.tables.size());

@@ -15,6 +15,7 @@
 #include "ir/reads.h"
 #include "ir/scope.h"
 #include "ir/walk.h"
+#include "schedule/machine.h"
 #include "schedule/rangeify/buffer_cost.h"
 #include "schedule/rangeify/fit_buffers.h"
 #include "schedule/rangeify/levels.h"
@@ -45,7 +46,11 @@ struct State {
   uint32_t last_inlined = 0;  // 1 + the value put into it last
   // Of reductions that run in some of its loops: these loops. Of any two, one has all of the other.
   std::vector<RangeSet> around;
+  KernelWork work;
 };
+
+constexpr double kClearly = 0.95;  // of a time: estimates that differ by less are the same
+constexpr double kNearLines = 4;   // that are read side by side
 
 class Inliner {
  public:
@@ -85,12 +90,15 @@ class Inliner {
     State& s = states_[i];
     std::sort(s.uses.begin(), s.uses.end());
     s.uses.erase(std::unique(s.uses.begin(), s.uses.end()), s.uses.end());
-    s.is_stored = v.must_store || (!s.uses.empty() && is_cheaper_stored(i));
+    const Work work = work_of(v);
+    const double size = places(v.ranges()), bytes = v.value().dtype().item_bytes();
+    s.is_stored = v.must_store || (!s.uses.empty() && is_cheaper_stored(i, work));
     if (s.is_stored) {
+      s.work = KernelWork::of(work, size, bytes);
       explore(i, v.roots());
       return;
     }
-    const Work work = work_of(v);
+    put_work(i, work);
     for (size_t k = 0; k < s.uses.size(); k++) {
       const Use use = s.uses[k];
       if (k == 0 || use.read != s.uses[k - 1].read) {
@@ -202,30 +210,95 @@ class Inliner {
     return out;
   }
 
-  bool is_cheaper_stored(uint32_t i) const {
+  bool is_cheaper_stored(uint32_t i, const Work& work) const {
     const StoredValue& v = values_[i];
     const State& s = states_[i];
-    const Work work = work_of(v);
     if (work.statements == 0) return false;  // a constant, or memory by another name
     if (s.uses.size() > cost::kMostUses) return true;
     const double size = places(v.ranges());
-    double evaluated = 0, read = 0;
+    double evaluated = 0;
     for (size_t k = 0; k < s.uses.size(); k++) {
       const Use& use = s.uses[k];
       if (would_outgrow(use.user, i, work)) return true;
-      const double count = evaluations(use, work);
       const bool is_hoisted = runs_outside(use);
-      read += count;
-      if (!shares_kernel_with_earlier(i, k)) evaluated += count;
-      if (work.has_reduction && is_hoisted && loses_parallelism(use, work, size)) return true;
+      if (!shares_kernel_with_earlier(i, k, work)) evaluated += evaluations(use, work);
       if (work.has_contraction && (is_hoisted || !may_nest(i, use))) return true;
+      if (work.has_reduction && is_hoisted && !stays_near(use, work)) return true;
     }
-    if (work.has_reduction) return evaluated > size || is_gathered(s);
-    const double bytes = v.value().dtype().item_bytes();
-    const double again = evaluated * work.total();
-    const double stored = size * work.total() + size * bytes * cost::kWriteByte +
-                          read * bytes * cost::kReadByte + cost::kKernel;
-    return stored < again;
+    if (work.has_reduction && (evaluated > size || is_gathered(s))) return true;
+    const Users together = users_with(i, work);
+    if (together.work > cost::kMostWork * together.apart) return true;
+    const double item_bytes = v.value().dtype().item_bytes();
+    const double alone = bound(KernelWork::of(work, size, item_bytes).demand, limits_.machine) +
+                         limits_.machine.launch_ns;
+    return together.before_ns + alone < kClearly * together.after_ns;
+  }
+
+  // The kernels that use value i, as they are and with it.
+  struct Users {
+    double before_ns = 0, after_ns = 0;
+    double work = 0, apart = 0;
+    std::vector<std::pair<uint32_t, KernelWork>> with;
+  };
+  Users users_with(uint32_t i, const Work& work) const {
+    const StoredValue& v = values_[i];
+    const std::vector<Use>& uses = states_[i].uses;
+    Users out;
+    out.apart = places(v.ranges()) * work.apart;
+    for (size_t k = 0; k < uses.size(); k++) {
+      const Use& use = uses[k];
+      const double times = shares_kernel_with_earlier(i, k, work) ? 0 : evaluations(use, work);
+      auto at = std::ranges::find(out.with, use.user, &std::pair<uint32_t, KernelWork>::first);
+      if (at == out.with.end()) {
+        at = out.with.insert(at, {use.user, states_[use.user].work});
+        out.before_ns += bound(at->second.demand, limits_.machine);
+        out.apart += at->second.apart;
+      }
+      KernelWork& now = at->second;
+      now = now.with(work, times, v.node);
+      if (work.has_reduction && runs_outside(use)) {
+        now.demand.parallel = std::min(now.demand.parallel, parallel_around(use));
+      }
+    }
+    for (const auto& [user, now] : out.with) {
+      out.after_ns += bound(now.demand, limits_.machine);
+      out.work += now.work;
+    }
+    return out;
+  }
+
+  // What the values are as kernels of their own is shared out, so that none of their users does
+  // more than its share.
+  void put_work(uint32_t i, const Work& work) {
+    Users users = users_with(i, work);
+    for (auto& [user, now] : users.with) {
+      now.apart = users.apart * (now.work / users.work);
+      states_[user].work = now;
+    }
+  }
+
+  // Iterations that run side by side around a reduction: with threads that share it, if what it
+  // reads lies along it.
+  double parallel_around(const Use& use) const {
+    const std::vector<UOp> used = ranges_of_indices(use.read);
+    return places(used) * (is_in_order(use) ? limits_.machine.together : 1);
+  }
+
+  // The loops that the read depends on are the outer ones as they are.
+  bool is_in_order(const Use& use) const {
+    const std::vector<UOp> used = ranges_of_indices(use.read);
+    return up_to_last(loops_of(values_[use.user].ranges()), used).size() == used.size();
+  }
+
+  // What is read again after the reduction has been read line by line is still in the cache.
+  bool stays_near(const Use& use, const Work& work) const {
+    if (is_in_order(use)) return true;
+    const std::vector<UOp> used = ranges_of_indices(use.read);
+    double bytes = kNearLines * limits_.machine.line * double(work.reads);
+    for (UOp r : loops_of(values_[use.user].ranges())) {
+      if (!has_range(used, r)) bytes *= places({&r, 1});
+    }
+    return bytes <= limits_.machine.own_cache().bytes / 2;
   }
 
   // Read at places that are known only when it runs: one element may be asked for many times.
@@ -251,8 +324,9 @@ class Inliner {
   }
 
   // The same element, used by two values that will share a kernel, is computed once.
-  bool shares_kernel_with_earlier(uint32_t i, size_t k) const {
+  bool shares_kernel_with_earlier(uint32_t i, size_t k, const Work& work) const {
     const std::vector<Use>& uses = states_[i].uses;
+    if (work.has_reduction && !is_in_order(uses[k])) return false;
     for (size_t e = k; e > 0 && uses[e - 1].read == uses[k].read; e--) {
       const uint32_t a = uses[e - 1].user, b = uses[k].user;
       if (levels_.of[a] == levels_.of[b] && has_same_loops(values_[a], values_[b])) return true;
@@ -265,11 +339,6 @@ class Inliner {
     const std::vector<UOp> used = ranges_of_indices(use.read);
     return used.size() < loops_of(values_[use.user].ranges()).size() &&
            std::ranges::none_of(used, [&](UOp r) { return around_.has(r); });
-  }
-
-  bool loses_parallelism(const Use& use, const Work& work, double size) const {
-    const double parallel = places(ranges_of_indices(use.read));
-    return parallel < cost::kLeastParallel && size * work.total() > cost::kSmallWork;
   }
 
   bool would_outgrow(uint32_t user, uint32_t i, const Work& work) const {
