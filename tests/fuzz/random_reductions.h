@@ -27,7 +27,7 @@ class RandomReductions {
   UOp make() {
     int64_t left = most_;
     for (uint64_t rank = 1 + c_.below(4); rank > 0; rank--) {
-      const int64_t size = c_.between(1, std::max<int64_t>(1, c_.one_in(3) ? 4 : left));
+      const int64_t size = c_.between(1, c_.one_in(3) ? std::min<int64_t>(4, left) : left);
       shape_.push_back(size);
       left /= size;
     }

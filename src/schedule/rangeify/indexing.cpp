@@ -21,6 +21,7 @@
 #include "ir/walk.h"
 #include "schedule/rangeify/index_math.h"
 #include "schedule/rangeify/movement.h"
+#include "schedule/rangeify/stored_values.h"
 #include "schedule/schedule.h"
 
 namespace weft {
@@ -148,8 +149,21 @@ class Assignment {
     if ((is_full || has_reductions) && !is_inside_loop) return visit_stored(n, Storing::kMust);
     // Phase 3 does not put a matrix product into the loop of another reduction.
     const bool is_nested = n.is(Op::REDUCE_AXIS) && is_in_reduction(d.at) && !is_inside_loop;
-    if (d.differs || is_nested) return visit_stored(n, Storing::kMay);
+    const bool is_reduced_again =
+        n.is(Op::REDUCE_AXIS) && !is_inside_loop && has_more_places(n, d.at);
+    if (d.differs || is_nested || is_reduced_again) return visit_stored(n, Storing::kMay);
     assign(n, d.at, d.root, Storing::kNever);
+  }
+
+  // More iterations ask for elements than there are: some are in the padding of a view.
+  bool has_more_places(UOp n, TupleId at) {
+    std::vector<UOp> ranges;
+    for (UOp i : c_.tuple(at)) {
+      for (UOp r : ranges_of(i)) {
+        if (std::ranges::find(ranges, r) == ranges.end()) ranges.push_back(r);
+      }
+    }
+    return places(ranges) > places(c_.ranges_of_shape(shape_of(n)));
   }
 
   bool is_in_reduction(TupleId at) const {
