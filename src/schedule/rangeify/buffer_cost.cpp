@@ -10,6 +10,7 @@
 
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/reads.h"
 #include "ir/scope.h"
 #include "schedule/rangeify/loop_order.h"
 #include "schedule/rangeify/stored_values.h"
@@ -43,9 +44,7 @@ double repeats(UOp n, std::span<const UOp> outer) {
 
 // Of a kernel for n alone: what it reads, and what it writes.
 double accesses_alone(UOp n) {
-  return 1 + double(std::ranges::count_if(n.srcs(), [](UOp s) {
-           return !s.is_const() && !s.dtype().is_index() && !s.is(Op::RANGE);
-         }));
+  return 1 + double(std::ranges::count_if(n.srcs(), [](UOp s) { return reads_memory(s); }));
 }
 
 // Some read under the reduction does not depend on one of the loops around it.
@@ -90,6 +89,7 @@ Work work_of(const StoredValue& stored) {
   Work w;
   const UOp root[] = {stored.value()};
   visit_computation(root, [&](UOp n) {
+    if (n.dtype().is_bool() && !reads_memory(n)) return;  // a condition on indices
     if (is_read(n)) {
       const double count = repeats(n, stored.ranges()), bytes = n.dtype().element().item_bytes();
       w.reads++;

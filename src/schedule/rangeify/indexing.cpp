@@ -21,7 +21,6 @@
 #include "ir/walk.h"
 #include "schedule/rangeify/index_math.h"
 #include "schedule/rangeify/movement.h"
-#include "schedule/rangeify/stored_values.h"
 #include "schedule/schedule.h"
 
 namespace weft {
@@ -73,7 +72,7 @@ struct Root {
 struct Demand {
   TupleId at;
   uint32_t root;
-  bool differs = false;  // in indices, in roots, or through an EXPAND: it may be worth storing
+  bool differs = false;  // in indices, in roots, or through an EXPAND or a PAD: it may be stored
 };
 
 class Assignment {
@@ -149,21 +148,8 @@ class Assignment {
     if ((is_full || has_reductions) && !is_inside_loop) return visit_stored(n, Storing::kMust);
     // Phase 3 does not put a matrix product into the loop of another reduction.
     const bool is_nested = n.is(Op::REDUCE_AXIS) && is_in_reduction(d.at) && !is_inside_loop;
-    const bool is_reduced_again =
-        n.is(Op::REDUCE_AXIS) && !is_inside_loop && has_more_places(n, d.at);
-    if (d.differs || is_nested || is_reduced_again) return visit_stored(n, Storing::kMay);
+    if (d.differs || is_nested) return visit_stored(n, Storing::kMay);
     assign(n, d.at, d.root, Storing::kNever);
-  }
-
-  // More iterations ask for elements than there are: some are in the padding of a view.
-  bool has_more_places(UOp n, TupleId at) {
-    std::vector<UOp> ranges;
-    for (UOp i : c_.tuple(at)) {
-      for (UOp r : ranges_of(i)) {
-        if (std::ranges::find(ranges, r) == ranges.end()) ranges.push_back(r);
-      }
-    }
-    return places(ranges) > places(c_.ranges_of_shape(shape_of(n)));
   }
 
   bool is_in_reduction(TupleId at) const {
@@ -232,7 +218,7 @@ class Assignment {
     if (is_movement(source.op()) || source.is(Op::DETACH)) {
       Access access = follow_views(source, c_.tuple(at));
       edge = {access.base, access.gate, access.flat, c_.keep(std::move(access.at))};
-      repeats = access.repeats;
+      repeats = access.repeats || access.gate;  // what is padded is asked for in the padding, too
     }
     const UOp base = edge.base;
     if (base.is(Op::BUFFER) || base.is(Op::AFTER)) count_buffer(base, root);

@@ -106,6 +106,9 @@ class Inliner {
       }
       State& user = states_[use.user];
       if (std::exchange(user.last_inlined, i + 1) != i + 1) user.own_statements += work.statements;
+      const bool is_shared =
+          std::ranges::any_of(s.uses, [&](const Use& other) { return other.user != use.user; });
+      if (work.has_reduction && is_shared) is_joined_[use.user] = true;
       const UOp roots[] = {inlined_.get(use.read)};
       explore(use.user, roots);
     }
@@ -227,7 +230,9 @@ class Inliner {
     }
     if (work.has_reduction && (evaluated > size || is_gathered(s))) return true;
     const Users together = users_with(i, work);
-    if (together.work > cost::kMostWork * together.apart) return true;
+    // Less than a launch's worth is not worth a kernel.
+    const double small = limits_.machine.launch_ns * limits_.machine.operations_per_ns;
+    if (together.work > cost::kMostWork * together.apart + small) return true;
     const double item_bytes = v.value().dtype().item_bytes();
     const double alone = bound(KernelWork::of(work, size, item_bytes).demand, limits_.machine) +
                          limits_.machine.launch_ns;
@@ -326,12 +331,24 @@ class Inliner {
   // The same element, used by two values that will share a kernel, is computed once.
   bool shares_kernel_with_earlier(uint32_t i, size_t k, const Work& work) const {
     const std::vector<Use>& uses = states_[i].uses;
-    if (work.has_reduction && !is_in_order(uses[k])) return false;
+    const bool is_any = !work.has_reduction;
+    if (!is_any && runs_outside(uses[k]) && !is_in_order(uses[k])) return false;
     for (size_t e = k; e > 0 && uses[e - 1].read == uses[k].read; e--) {
       const uint32_t a = uses[e - 1].user, b = uses[k].user;
-      if (levels_.of[a] == levels_.of[b] && has_same_loops(values_[a], values_[b])) return true;
+      // Levels are of values that must be stored: others may wait for each other.
+      const bool is_level = values_[a].must_store && values_[b].must_store;
+      if (!is_level || levels_.of[a] != levels_.of[b]) continue;
+      if (!has_same_loops(values_[a], values_[b])) continue;
+      // Kernels with reductions and without share no loops but those of a reduction.
+      const bool is_alike = (states_[a].reductions == 0) == (states_[b].reductions == 0);
+      if (is_any ? is_alike : has_own_order(a) && has_own_order(b)) return true;
     }
     return false;
+  }
+
+  bool has_own_order(uint32_t user) const {
+    const std::vector<UOp> loops = loops_of(values_[user].ranges());
+    return order_loops(loops, states_[user].around) == loops;
   }
 
   // It does not depend on all loops of its user, and stands in no reduction.
@@ -460,7 +477,7 @@ class Inliner {
   std::vector<StoredValue> values_;
   Levels levels_;
   std::vector<State> states_;
-  std::vector<bool> is_joined_;  // computed in the same iterations as another stored value
+  std::vector<bool> is_joined_;  // it shares its loops with another stored value
   NodeMap numbers_;              // 1 + place in values_
   NodeMap inlined_;              // read -> what is computed instead
   NodeMap around_;   // a range of a reduction -> the REDUCE with the most loops around it
