@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "ir/node.h"
