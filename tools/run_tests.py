@@ -39,7 +39,7 @@ TIME_LIMIT = 900  # seconds, for one program
 # program: (seed, cases); other programs take DEFAULT_FUZZ.
 # A case of fuzz_kernels is 50 kernels.
 FUZZ = {"fuzz_simplify": (1, 100_000), "fuzz_schedule": (1, 20_000), "fuzz_lower": (1, 20_000), "fuzz_kernels": (1, 200),
-        "fuzz_stages": (2_000, 8_000)}
+        "fuzz_stages": (2_000, 8_000), "fuzz_work": (1, 10_000)}
 DEFAULT_FUZZ = (1, 2_000)
 # Of Python: (program, seed, cases, environment), on the package of the build.
 PYTHON_FUZZ: list[tuple[str, int, int, dict[str, str]]] = [

@@ -123,7 +123,7 @@ must be.
 
 First what needs no thought: an axis that a value does not depend on is dropped, and a stored copy of
 stored memory is that memory. Then, from users to sources, each BUFFERIZE that is not CONTIGUOUS is
-weighed (`buffer_cost.h`): to compute an exponential twice costs less than to write it and to read it
+weighed (`machine.h`): to compute an exponential twice takes less time than to write it and to read it
 twice; the sum of a row is computed once per row, in the loop over rows, whatever the columns do. Both
 go into their users.
 )");

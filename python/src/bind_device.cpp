@@ -11,6 +11,8 @@
 #include "base/dynamic_library.h"
 #include "core.h"
 #include "interpreter.h"
+#include "runtime/device.h"
+#include "schedule/machine.h"
 #include "weft/device.h"
 
 namespace weft::python {
@@ -30,6 +32,10 @@ void bind_device(nb::module_& m) {
   m.def(
       "add_library_folder", [](std::string folder) { add_library_folder(std::move(folder)); },
       nb::arg("folder"));
+  m.def(
+      "machine_text",
+      [](std::string_view name) { return text_of(find_device(name).limits().machine); },
+      nb::arg("name"));
   m.def(
       "missing_dtypes", [](std::string_view name) { return missing_dtypes(name); },
       nb::arg("name"));

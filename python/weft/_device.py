@@ -51,6 +51,10 @@ class _Device:
         """Those that are there."""
         return [entry.name for entry in self.all() if not entry.missing]
 
+    def machine(self, name: str = "") -> str:
+        """What a device (the default one, unless named) is taken for when kernels are chosen: units, rates, memory."""
+        return _core.machine_text(name)
+
     def missing_dtypes(self, name: str = "") -> list[DType]:
         """Those that a device (the default one, unless named) has not: tensors of them are a DTypeError there."""
         return _core.missing_dtypes(name)

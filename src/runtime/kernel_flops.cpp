@@ -16,9 +16,9 @@
 #include "ir/dim.h"
 #include "ir/node.h"
 #include "ir/op.h"
-#include "ir/scope.h"
 #include "ir/shape.h"
 #include "ir/walk.h"
+#include "runtime/loop_nest.h"
 #include "schedule/formula_steps.h"
 #include "schedule/rangeify/buffer_cost.h"
 
@@ -30,16 +30,6 @@ uint64_t to_count(double operations) {
 }
 
 double rounds(UOp range) { return double(std::max<int64_t>(bounds(range.src(0)).hi, 0)); }
-
-// The loops of n, and those of `closed`, each once.
-std::vector<UOp> loops_around(UOp n, std::span<const UOp> closed = {}) {
-  const std::span<const UOp> open = ranges_of(n);
-  std::vector<UOp> loops(open.begin(), open.end());
-  for (UOp range : closed) {
-    if (std::ranges::find(loops, range) == loops.end()) loops.push_back(range);
-  }
-  return loops;
-}
 
 std::vector<std::string> names_of_variables(std::span<const UOp> order) {
   std::set<std::string> names;
@@ -115,12 +105,13 @@ KernelFlops::KernelFlops(UOp ast) {
   steps_ = FormulaSteps(names_of_variables(order));
   Builder builder(*this, ast.arena());
   Addresses addresses;
+  const LoopNest nest(order);
   for (UOp n : order) {
     if (addresses.add(n)) continue;
     if (n.is(Op::REDUCE)) {
-      builder.add(1, loops_around(n.src(0), n.srcs().subspan(1)));
+      builder.add(1, nest.around(n));
     } else if (is_elementwise(n.op())) {
-      builder.add(weight_of(n.op()) * n.dtype().lanes, loops_around(n));
+      builder.add(weight_of(n.op()) * n.dtype().lanes, nest.around(n));
     }
   }
 }

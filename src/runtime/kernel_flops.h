@@ -11,7 +11,8 @@
 namespace weft {
 
 // The elementwise operations on data that one run of a kernel does, weighted as the scheduler
-// weighs them (weight_of: an addition is 1, an exponential 8): each as often as its loops go round.
+// weighs them (weight_of: an addition is 1, an exponential 8): each as often as its loops go round,
+// and those that they stand in, where it is computed.
 // A reduction does one per element that it takes in. Addresses and the conditions on them are free.
 // A size that depends on more than variables counts up to its bounds. At most UINT64_MAX.
 class KernelFlops {

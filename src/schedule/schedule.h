@@ -15,6 +15,7 @@
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "rewrite/trace.h"
+#include "schedule/machine.h"
 #include "schedule/size_use.h"
 
 namespace weft {
@@ -99,6 +100,7 @@ struct KernelLimits {
   size_t accumulators = 16;  // reductions that run together
   size_t pieces = 1;         // threads: a large reduction to fewer results is done in two steps
   bool sequences = true;     // loops of one kernel may run one after the other (not on a GPU)
+  Machine machine{};         // what storing and computing cost
 };
 
 // Where the scheduler makes its nodes.

@@ -332,6 +332,7 @@ Hash128 schedule_key(Hash128 h, const ScheduleOptions& o) {
     h = mix(h, limit);
   }
   h = mix(mix(h, uint64_t(o.outputs)), uint64_t(config().schedule));
+  h = mix(h, o.limits.machine);
   h = mix(h, o.dying.size());
   for (const int64_t id : o.dying) h = mix(h, uint64_t(id));
   h = mix(h, o.tables.size());

@@ -84,7 +84,8 @@ class RandomStageGraph {
 
   UOp with_source(UOp n) {
     if (n.src_count() == 0) return {};
-    std::vector<UOp> srcs(n.srcs().begin(), n.srcs().end());
+    std::vector<UOp> srcs;
+    for (UOp s : n.srcs()) srcs.push_back(s);
     const size_t i = c_.below(srcs.size());
     srcs[i] = c_.one_in(4) ? any() : like(srcs[i]);
     return n.arena().with_srcs(n, srcs);

@@ -73,3 +73,12 @@ def test_the_command_lists_them() -> None:
     assert len(lines) == len(Device.all())
     assert any(line.split()[:2] == ["*", Device.DEFAULT] for line in lines)
     assert subprocess.run([sys.executable, "-m", "weft"], capture_output=True, check=False).returncode != 0
+
+
+def test_machines_are_printed() -> None:
+    assert "a launch" in Device.machine("REF")
+    command = [sys.executable, "-m", "weft", "devices"]
+    short = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    full = subprocess.run([*command, "--verbose"], check=True, capture_output=True, text=True).stdout
+    assert "a launch" not in short
+    assert all(f"    {line}" in full for line in Device.machine("REF").splitlines())

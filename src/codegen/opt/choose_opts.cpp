@@ -34,6 +34,7 @@ constexpr size_t kPanelCaches = 8;                  // a packed panel is at most
 constexpr int64_t kGroups = 4;                      // accumulators that hide an addition's latency
 constexpr int64_t kLeastLanes = 4;                  // of a vector that is worth it
 constexpr int64_t kShortVectors = 8;                // vectors of a loop that is short
+constexpr int64_t kNearStep = 4;                    // of lanes that share cache lines
 constexpr int64_t kFar = int64_t(1) << 40;          // a step that is not known
 constexpr int64_t kCopyNodes = 160;                 // nodes of a body that are worth copying
 constexpr int64_t kThreadWork = 1 << 15;            // operations that are worth a thread
@@ -184,10 +185,10 @@ class Chooser {
            n.dtype().is_float();
   }
 
-  // The axes of sums of products as memory has them: loops that are walked as one are one, so that
-  // an axis that is long in memory is not taken for several short ones.
+  // The axes of reductions as memory has them: loops that are walked as one are one, so that an
+  // axis that is long in memory is not taken for several short ones.
   void merge_loops() {
-    if (std::ranges::none_of(order_, is_sum_of_products)) return;
+    if (reductions_.empty()) return;
     while (merge_one_of(parallel_) || merge_one_of(reductions_)) {
     }
   }
@@ -492,7 +493,8 @@ class Chooser {
       const std::optional<int64_t> step = step_of(n, r);
       if (step == 0 || !is_in_scope(r, n)) continue;
       const bool is_write = n.is(Op::STORE);  // lanes can be read one by one, but hardly written
-      score += places_of(n) * (step == 1 ? 2 + int(is_write) : step == -1 && !is_write ? 1 : -1);
+      const bool is_near = step && std::abs(*step) <= kNearStep && !is_write;
+      score += places_of(n) * (step == 1 ? 2 + int(is_write) : is_near ? 1 : -1);
     }
     return score;
   }
@@ -514,10 +516,9 @@ class Chooser {
     const UOp r = range(id);
     if (!r) return;
     int64_t lanes = lanes_in(r);
-    // A rest that is done one by one would be much of a short loop around sums.
-    const int64_t places = most_places(r);
-    if (!reductions_.empty() && r.src(0).is_const() && places % lanes != 0 &&
-        places < kShortVectors * lanes) {
+    // A rest that is done one by one would be much of a loop around sums.
+    const int64_t places = most_places(r), rest = places % lanes;
+    if (!reductions_.empty() && r.src(0).is_const() && places < kShortVectors * lanes * rest) {
       lanes = lanes_for(r);
       if (places % lanes != 0) attempt(OptKind::kPad, id, lanes);
     }
@@ -526,7 +527,13 @@ class Chooser {
     const UOp left = range(id);
     if (!left) return;
     const int64_t copies = std::min<int64_t>(4, kCopyNodes / std::max<int64_t>(1, nodes_in(left)));
-    if (copies >= 2 && most_places(left) >= 2 * copies) attempt(OptKind::kUpcast, id, copies);
+    const int64_t vectors = most_places(left);
+    const bool is_all = !reductions_.empty() && left.src(0).is_const() && vectors <= copies;
+    if (is_all && vectors > 1) {
+      attempt(OptKind::kUpcast, id, vectors);
+    } else if (copies >= 2 && vectors >= 2 * copies) {
+      attempt(OptKind::kUpcast, id, copies);
+    }
   }
 
   void vectorize_reductions() {
@@ -553,13 +560,23 @@ class Chooser {
     const int64_t cores = int64_t(target_.cores);
     for (UOp r : loops_of_end()) {
       if (most_places(r) < cores || r.axis() != AxisType::kGlobal) continue;
+      // Every thread would compute what stands outside of the loop.
+      if (has_reduction_outside(r)) return;
       if (r != along) {
         if (attempt(OptKind::kThread, r.range_id(), 0)) return;
         continue;
       }
-      const int64_t piece = (most_places(r) / (cores * 4) + 1023) / 1024 * 1024;
-      if (attempt(OptKind::kThread, r.range_id(), std::max<int64_t>(piece, 4096))) return;
+      // Whole cache lines, and as many as are worth a thread.
+      const auto each = int64_t(work() / double(most_places(r)));
+      const int64_t lines = each < 4 ? 1024 : 64, least = std::max<int64_t>(lines, 4096 / each);
+      const int64_t piece = (most_places(r) / (cores * 4) + lines - 1) / lines * lines;
+      if (attempt(OptKind::kThread, r.range_id(), std::max(piece, least))) return;
     }
+  }
+
+  bool has_reduction_outside(UOp loop) const {
+    return std::ranges::any_of(order_,
+                               [&](UOp n) { return n.is(Op::REDUCE) && !is_in_scope(loop, n); });
   }
 
   UOp sink_;

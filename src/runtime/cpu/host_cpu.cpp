@@ -17,15 +17,34 @@
 #endif
 
 #include "codegen/target.h"
+#include "schedule/machine.h"
 
 namespace weft {
 namespace {
 
 constexpr size_t kDefaultCache = size_t(1) << 20;
 
-size_t cache_bytes() {
-  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  return bytes > 0 ? size_t(bytes) : kDefaultCache;
+size_t bytes_of(int name, size_t otherwise) {
+  const long bytes = sysconf(name);
+  return bytes > 0 ? size_t(bytes) : otherwise;
+}
+
+size_t cache_bytes() { return bytes_of(_SC_LEVEL2_CACHE_SIZE, kDefaultCache); }
+
+// Sizes are this machine's; rates are those of cores with such vectors at 3 GHz.
+Machine host_machine(const Target& target) {
+  const auto cores = double(target.cores), vector = double(target.vector_bytes);
+  const auto nearest = double(bytes_of(_SC_LEVEL1_DCACHE_SIZE, size_t(32) << 10));
+  const auto shared = double(bytes_of(_SC_LEVEL3_CACHE_SIZE, size_t(16) << 20));
+  Machine m;
+  m.units = cores;
+  m.operations_per_ns = vector / 4 * 5;
+  m.line = double(bytes_of(_SC_LEVEL1_DCACHE_LINESIZE, 64));
+  m.levels = {{{nearest, 4 * vector, 4 * vector, false},
+               {double(target.cache_bytes), 1.5 * vector, 1.5 * vector, false},
+               {shared, 40, 40 * cores, true},
+               {0, 12, std::min(12 * cores, 200.0), true}}};
+  return m;
 }
 
 }  // namespace
@@ -49,6 +68,7 @@ void describe_host(Target& target) {
   target.cores = host_cores();
   target.limits.pieces = target.cores;
   target.cache_bytes = cache_bytes();
+  target.limits.machine = host_machine(target);
 }
 
 const std::string& host_identity() {
@@ -75,6 +95,7 @@ void describe_host(Target& target) {
   target.cores = host_cores();
   target.limits.pieces = target.cores;
   target.cache_bytes = cache_bytes();
+  target.limits.machine = host_machine(target);
 }
 
 const std::string& host_identity() {

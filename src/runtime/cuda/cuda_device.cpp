@@ -24,6 +24,7 @@
 #include "runtime/cuda/cuda_program.h"
 #include "runtime/cuda/cuda_recording.h"
 #include "runtime/device.h"
+#include "runtime/gpu/gpu_machine.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/program.h"
 #include "runtime/search_kernel.h"
@@ -50,6 +51,7 @@ class CudaDevice : public Device {
     target_.groups.local_bytes = kStaticSharedBytes;
     target_.groups.together = processors * 8;
     target_.limits.pieces = processors * 8;
+    target_.limits.machine = gpu_machine(processors);
     if (gpu.architecture() >= kTensorArchitecture && target_.tensor.dtypes != 0) {
       target_.tensor.local_bytes = gpu.most_shared_bytes();
       target_.tensor.most_columns = gpu.architecture() == kWideArchitecture ? 256 : 128;

@@ -25,6 +25,7 @@
 #include "rewrite/pattern.h"
 #include "runtime/caching_allocator.h"
 #include "runtime/device.h"
+#include "runtime/gpu/gpu_machine.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/opencl/opencl_functions.h"
 #include "runtime/opencl/opencl_library.h"
@@ -62,6 +63,7 @@ Target target_for(const cl::Facts& facts) {
   target.narrow_indices = true;
   target.limits.sequences = false;
   target.limits.pieces = facts.compute_units * 64;
+  target.limits.machine = gpu_machine(facts.compute_units);
   const size_t pointers = facts.max_parameter_bytes / sizeof(void*);
   target.limits.buffers =
       std::min(target.limits.buffers,

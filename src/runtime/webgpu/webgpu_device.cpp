@@ -23,6 +23,7 @@
 #include "runtime/debug.h"
 #include "runtime/device.h"
 #include "runtime/gpu/gpu_kernel.h"
+#include "runtime/gpu/gpu_machine.h"
 #include "runtime/program.h"
 #include "runtime/webgpu/webgpu_pipeline.h"
 #include "runtime/webgpu/webgpu_queue.h"
@@ -85,9 +86,18 @@ class WebGpuProgram : public Program {
   std::shared_ptr<WebGpuQueue::PipelineHandle> pipeline_;
 };
 
+// Not said by any driver.
+constexpr size_t kUnits = 16;
+
+Target target_for(const WgslDriver& driver) {
+  Target target = wgsl_target(driver);
+  target.limits.machine = gpu_machine(kUnits);
+  return target;
+}
+
 class WebGpuDevice : public Device {
  public:
-  WebGpuDevice() : Device("WEBGPU"), target_(wgsl_target(queue_.driver())) {}
+  WebGpuDevice() : Device("WEBGPU"), target_(target_for(queue_.driver())) {}
 
   DTypeSet missing_dtypes() const override { return set_of(Scalar::kFloat64); }
   const KernelLimits& limits() const override { return target_.limits; }

@@ -1,28 +1,24 @@
-// The cost model: what it costs to compute a value again, and to store and read it.
+// What one evaluation of a value does.
 #pragma once
 
 #include <cstddef>
-#include <span>
+#include <utility>
+#include <vector>
 
 #include "ir/node.h"
 #include "ir/op.h"
+#include "schedule/machine.h"
 #include "schedule/rangeify/stored_values.h"
 
 namespace weft {
 
-// Costs, in units of one addition on a value that is at hand.
+// How much more than an addition on a value that is at hand.
 namespace cost {
-inline constexpr double kReadByte = 1;     // from cache more often than from memory
-inline constexpr double kWriteByte = 4;    // written, and brought in first
-inline constexpr double kKernel = 20'000;  // to launch one more
-inline constexpr double kDivision = 4;     // also square roots
-inline constexpr double kFunction = 8;     // exp, log, sin, ...
+inline constexpr double kDivision = 4;  // also square roots
+inline constexpr double kFunction = 8;  // exp, log, sin, ...
 inline constexpr double kIntegerDivision = 8;
-// A reduction that is computed once per outer iteration of a kernel leaves the kernel as many
-// iterations to run in parallel as there are of those. With fewer than these it is stored, unless
-// all of the work is small.
-inline constexpr double kLeastParallel = 16;
-inline constexpr double kSmallWork = 500'000;
+// Operations and accesses of all kernels, to those of a kernel for each node.
+inline constexpr double kMostWork = 1.5;
 // A contraction that one other reduction reads, every element once, goes into it where this many
 // places are left to run in parallel, and where the axes that are reduced are shorter than a
 // vector: along such the contraction is no faster alone.
@@ -38,14 +34,30 @@ inline constexpr size_t kFreeGrowth = 32;  // statements that need no such reaso
 struct Work {
   double operations = 0;  // weighted
   double bytes = 0;       // read
+  double accesses = 0;    // reads
+  double apart = 0;       // operations and accesses, if each node were a kernel of its own
+  // Bytes that all evaluations read of each memory: each element once.
+  std::vector<std::pair<UOp, double>> distinct{};
   size_t statements = 0;
   size_t reads = 0;
   size_t reductions = 0;
   bool has_reduction = false;
   bool has_contraction = false;  // a reduction that reads something once for many outputs
-  double total() const { return operations + bytes * cost::kReadByte; }
 };
 Work work_of(const StoredValue& stored);
+
+// What a kernel does so far.
+struct KernelWork {
+  KernelDemand demand;
+  double work = 0;   // operations and accesses
+  double apart = 0;  // those of what it computes, if each node were a kernel of its own
+
+  std::vector<std::pair<UOp, double>> distinct{};
+
+  // As it is, or with a value put into it, `times` evaluated, that it reads as `memory` so far.
+  static KernelWork of(const Work& work, double size, double item_bytes);
+  KernelWork with(const Work& value, double times, UOp memory) const;
+};
 
 double weight_of(Op op);
 

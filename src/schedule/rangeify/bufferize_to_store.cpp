@@ -1,6 +1,8 @@
 // BUFFERIZE -> DEFINE_GLOBAL or DEFINE_LOCAL, STORE, END.
 #include "schedule/rangeify/bufferize_to_store.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "ir/shape.h"
 #include "ir/walk.h"
 #include "schedule/rangeify/index_math.h"
+#include "schedule/rangeify/loop_order.h"
 
 namespace weft {
 namespace {
@@ -56,13 +59,22 @@ class Storer {
     if (is_local && !loops.empty()) memory = after(memory, loops);
     const UOp place = index(memory, simplify_index(flat_index(arena_, shape, srcs.subspan(1))));
     UOp effect = place.assign(value);
-    IndexList ranges;
-    for (UOp r : srcs.subspan(1)) {
-      if (r.is(Op::RANGE)) ranges.push_back(r);
-    }
+    const std::vector<UOp> ranges = ordered_loops(n, srcs);
     if (!ranges.empty()) effect = end(effect, ranges);
     if (is_local) effect = barrier({&effect, 1});
     return after(memory, effect);
+  }
+
+  // What a BUFFERIZE stores can be computed in any order.
+  static std::vector<UOp> ordered_loops(UOp n, std::span<const UOp> srcs) {
+    const std::vector<UOp> loops = loops_of(n.srcs().subspan(1)), now = loops_of(srcs.subspan(1));
+    if (loops.size() < 2) return now;
+    const std::vector<RangeSet> around = loops_around_reductions(n.src(0), loops);
+    std::vector<UOp> out;
+    for (UOp r : order_loops(loops, around)) {
+      out.push_back(now[size_t(std::ranges::find(loops, r) - loops.begin())]);
+    }
+    return out;
   }
 
   static bool is_memory(UOp n) {

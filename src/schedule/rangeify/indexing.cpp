@@ -72,7 +72,7 @@ struct Root {
 struct Demand {
   TupleId at;
   uint32_t root;
-  bool differs = false;  // in indices, in roots, or through an EXPAND: it may be worth storing
+  bool differs = false;  // in indices, in roots, or through an EXPAND or a PAD: it may be stored
 };
 
 class Assignment {
@@ -218,7 +218,7 @@ class Assignment {
     if (is_movement(source.op()) || source.is(Op::DETACH)) {
       Access access = follow_views(source, c_.tuple(at));
       edge = {access.base, access.gate, access.flat, c_.keep(std::move(access.at))};
-      repeats = access.repeats;
+      repeats = access.repeats || access.gate;  // what is padded is asked for in the padding, too
     }
     const UOp base = edge.base;
     if (base.is(Op::BUFFER) || base.is(Op::AFTER)) count_buffer(base, root);

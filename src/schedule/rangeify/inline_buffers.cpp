@@ -15,9 +15,11 @@
 #include "ir/reads.h"
 #include "ir/scope.h"
 #include "ir/walk.h"
+#include "schedule/machine.h"
 #include "schedule/rangeify/buffer_cost.h"
 #include "schedule/rangeify/fit_buffers.h"
 #include "schedule/rangeify/levels.h"
+#include "schedule/rangeify/loop_order.h"
 #include "schedule/rangeify/stored_values.h"
 #include "schedule/rangeify/substitute_ranges.h"
 #include "schedule/schedule.h"
@@ -42,30 +44,13 @@ struct State {
   size_t reductions = 0;
   std::vector<UOp> inputs;
   uint32_t last_inlined = 0;  // 1 + the value put into it last
-  std::vector<UOp> outer;     // the smallest set of loops around a reduction that runs inside
+  // Of reductions that run in some of its loops: these loops. Of any two, one has all of the other.
+  std::vector<RangeSet> around;
+  KernelWork work;
 };
 
-std::vector<UOp> loops_of(std::span<const UOp> ranges) {
-  std::vector<UOp> out;
-  for (UOp r : ranges) {
-    if (r.is(Op::RANGE)) out.push_back(r);
-  }
-  return out;
-}
-
-bool has(std::span<const UOp> set, UOp r) {
-  return std::find(set.begin(), set.end(), r) != set.end();
-}
-bool is_subset(std::span<const UOp> a, std::span<const UOp> b) {
-  return std::all_of(a.begin(), a.end(), [&](UOp r) { return has(b, r); });
-}
-double places_outside(std::span<const UOp> all, std::span<const UOp> inner) {
-  std::vector<UOp> left;
-  for (UOp r : all) {
-    if (!has(inner, r)) left.push_back(r);
-  }
-  return places(left);
-}
+constexpr double kClearly = 0.95;  // of a time: estimates that differ by less are the same
+constexpr double kNearLines = 4;   // that are read side by side
 
 class Inliner {
  public:
@@ -76,11 +61,15 @@ class Inliner {
         values_(stored_values(sink)),
         levels_(find_levels(values_, arena_, limits)),
         states_(values_.size()),
+        is_joined_(values_.size()),
         numbers_(arena_),
         inlined_(arena_),
         around_(arena_),
         rebuilt_(arena_) {
-    for (size_t i = 0; i < values_.size(); i++) numbers_.put_number(values_[i].node, i + 1);
+    for (size_t i = 0; i < values_.size(); i++) {
+      numbers_.put_number(values_[i].node, i + 1);
+      for (const uint32_t other : levels_.together[i]) is_joined_[i] = is_joined_[other] = true;
+    }
   }
 
   UOp run() {
@@ -101,12 +90,15 @@ class Inliner {
     State& s = states_[i];
     std::sort(s.uses.begin(), s.uses.end());
     s.uses.erase(std::unique(s.uses.begin(), s.uses.end()), s.uses.end());
-    s.is_stored = v.must_store || (!s.uses.empty() && is_cheaper_stored(i));
+    const Work work = work_of(v);
+    const double size = places(v.ranges()), bytes = v.value().dtype().item_bytes();
+    s.is_stored = v.must_store || (!s.uses.empty() && is_cheaper_stored(i, work));
     if (s.is_stored) {
+      s.work = KernelWork::of(work, size, bytes);
       explore(i, v.roots());
       return;
     }
-    const Work work = work_of(v);
+    put_work(i, work);
     for (size_t k = 0; k < s.uses.size(); k++) {
       const Use use = s.uses[k];
       if (k == 0 || use.read != s.uses[k - 1].read) {
@@ -114,6 +106,9 @@ class Inliner {
       }
       State& user = states_[use.user];
       if (std::exchange(user.last_inlined, i + 1) != i + 1) user.own_statements += work.statements;
+      const bool is_shared =
+          std::ranges::any_of(s.uses, [&](const Use& other) { return other.user != use.user; });
+      if (work.has_reduction && is_shared) is_joined_[use.user] = true;
       const UOp roots[] = {inlined_.get(use.read)};
       explore(use.user, roots);
     }
@@ -134,7 +129,7 @@ class Inliner {
         statements++;
         return;
       }
-      if (!has(s.inputs, n.src(0)) && s.inputs.size() <= limits_.buffers) {
+      if (!has_range(s.inputs, n.src(0)) && s.inputs.size() <= limits_.buffers) {
         s.inputs.push_back(n.src(0));
       }
       const uint64_t number = numbers_.number(n.src(0));
@@ -162,69 +157,153 @@ class Inliner {
       const UOp known = around_.get(r);
       if (!known || places(ranges_of(known)) < places(around)) around_.put(r, reduce);
     }
-    State& s = states_[user];
     const std::vector<UOp> loops = loops_of(values_[user].ranges());
     if (!is_subset(around, loops) || around.size() == loops.size()) return;
-    if (s.outer.empty() || around.size() < s.outer.size())
-      s.outer.assign(around.begin(), around.end());
+    std::vector<RangeSet>& all = states_[user].around;
+    RangeSet set(around.begin(), around.end());
+    if (std::ranges::find(all, set) == all.end()) all.push_back(std::move(set));
   }
 
-  // How often a use computes the value, if it is put there.
-  double evaluations(const Use& use, bool& is_hoisted) const {
-    const std::vector<UOp> used = ranges_of_indices(use.read);
-    double product = places(used);
-    bool is_inside_reduction = false;
+  // How often a use computes the value, if it is put there: once in each iteration of the loops
+  // around it, down to the last one that its indices depend on.
+  double evaluations(const Use& use, const Work& work) const {
+    RangeSet used = ranges_of_indices(use.read);
+    UOp innermost;  // of the reductions that it stands in
     for (UOp r : used) {
       const UOp reduce = around_.get(r);
-      if (!reduce) continue;
-      is_inside_reduction = true;
-      product *= places_outside(ranges_of(reduce), used);
-      break;
+      if (reduce && (!innermost || ranges_of(reduce).size() > ranges_of(innermost).size()))
+        innermost = reduce;
     }
-    const std::vector<UOp> loops = loops_of(values_[use.user].ranges());
-    is_hoisted = !is_inside_reduction && used.size() < loops.size();
-    if (is_hoisted) {
-      const State& s = states_[use.user];
-      const bool nests = s.outer.empty() || is_subset(used, s.outer) || is_subset(s.outer, used);
-      if (!nests) product *= places_outside(loops, used);
+    const auto add = [&](std::span<const UOp> loops) {
+      for (UOp r : loops) {
+        if (!has_range(used, r)) used.push_back(r);
+      }
+    };
+    if (innermost) {
+      add(up_to_last(innermost.srcs().subspan(1), RangeSet(used)));
+      add(ranges_of(innermost));
+    } else if (!work.has_reduction || !can_be_outer(use.user, used)) {
+      const std::vector<UOp> loops = loops_of(values_[use.user].ranges());
+      add(up_to_last(order_loops(loops, states_[use.user].around), RangeSet(used)));
     }
-    return product;
+    return places(used);
   }
+
+  // Whether some of the loops of a value can be its outer ones, as those around its reductions are.
+  bool can_be_outer(uint32_t user, std::span<const UOp> some) const {
+    const std::vector<UOp> loops = loops_of(values_[user].ranges());
+    std::vector<RangeSet> sets = states_[user].around;
+    sets.emplace_back(some.begin(), some.end());
+    const std::vector<UOp> order =
+        may_reorder(user) ? order_loops(loops, sets) : std::vector<UOp>(loops);
+    return std::ranges::all_of(
+        sets, [&](const RangeSet& set) { return up_to_last(order, set).size() == set.size(); });
+  }
+
+  // Not the loops of a write, which may need their order, nor those that several values share.
+  bool may_reorder(uint32_t user) const { return !values_[user].is_write && !is_joined_[user]; }
 
   static std::vector<UOp> ranges_of_indices(UOp read) {
     std::vector<UOp> out;
     for (UOp i : at(read)) {
       for (UOp r : ranges_of(i)) {
-        if (!has(out, r)) out.push_back(r);
+        if (!has_range(out, r)) out.push_back(r);
       }
     }
     return out;
   }
 
-  bool is_cheaper_stored(uint32_t i) const {
+  bool is_cheaper_stored(uint32_t i, const Work& work) const {
     const StoredValue& v = values_[i];
     const State& s = states_[i];
-    const Work work = work_of(v);
     if (work.statements == 0) return false;  // a constant, or memory by another name
     if (s.uses.size() > cost::kMostUses) return true;
     const double size = places(v.ranges());
-    double evaluated = 0, read = 0;
+    double evaluated = 0;
     for (size_t k = 0; k < s.uses.size(); k++) {
       const Use& use = s.uses[k];
       if (would_outgrow(use.user, i, work)) return true;
-      bool is_hoisted = false;
-      const double count = evaluations(use, is_hoisted);
-      read += count;
-      if (!shares_kernel_with_earlier(i, k)) evaluated += count;
-      if (work.has_reduction && is_hoisted && loses_parallelism(use, work, size)) return true;
+      const bool is_hoisted = runs_outside(use);
+      if (!shares_kernel_with_earlier(i, k, work)) evaluated += evaluations(use, work);
       if (work.has_contraction && (is_hoisted || !may_nest(i, use))) return true;
+      if (work.has_reduction && is_hoisted && !stays_near(use, work)) return true;
     }
-    if (work.has_reduction) return evaluated > size || is_gathered(s);
-    const double bytes = v.value().dtype().item_bytes();
-    const double again = evaluated * work.total();
-    const double stored = size * work.total() + size * bytes * cost::kWriteByte +
-                          read * bytes * cost::kReadByte + cost::kKernel;
-    return stored < again;
+    if (work.has_reduction && (evaluated > size || is_gathered(s))) return true;
+    const Users together = users_with(i, work);
+    // Less than a launch's worth is not worth a kernel.
+    const double small = limits_.machine.launch_ns * limits_.machine.operations_per_ns;
+    if (together.work > cost::kMostWork * together.apart + small) return true;
+    const double item_bytes = v.value().dtype().item_bytes();
+    const double alone = bound(KernelWork::of(work, size, item_bytes).demand, limits_.machine) +
+                         limits_.machine.launch_ns;
+    return together.before_ns + alone < kClearly * together.after_ns;
+  }
+
+  // The kernels that use value i, as they are and with it.
+  struct Users {
+    double before_ns = 0, after_ns = 0;
+    double work = 0, apart = 0;
+    std::vector<std::pair<uint32_t, KernelWork>> with;
+  };
+  Users users_with(uint32_t i, const Work& work) const {
+    const StoredValue& v = values_[i];
+    const std::vector<Use>& uses = states_[i].uses;
+    Users out;
+    out.apart = places(v.ranges()) * work.apart;
+    for (size_t k = 0; k < uses.size(); k++) {
+      const Use& use = uses[k];
+      const double times = shares_kernel_with_earlier(i, k, work) ? 0 : evaluations(use, work);
+      auto at = std::ranges::find(out.with, use.user, &std::pair<uint32_t, KernelWork>::first);
+      if (at == out.with.end()) {
+        at = out.with.insert(at, {use.user, states_[use.user].work});
+        out.before_ns += bound(at->second.demand, limits_.machine);
+        out.apart += at->second.apart;
+      }
+      KernelWork& now = at->second;
+      now = now.with(work, times, v.node);
+      if (work.has_reduction && runs_outside(use)) {
+        now.demand.parallel = std::min(now.demand.parallel, parallel_around(use));
+      }
+    }
+    for (const auto& [user, now] : out.with) {
+      out.after_ns += bound(now.demand, limits_.machine);
+      out.work += now.work;
+    }
+    return out;
+  }
+
+  // What the values are as kernels of their own is shared out, so that none of their users does
+  // more than its share.
+  void put_work(uint32_t i, const Work& work) {
+    Users users = users_with(i, work);
+    for (auto& [user, now] : users.with) {
+      now.apart = users.apart * (now.work / users.work);
+      states_[user].work = now;
+    }
+  }
+
+  // Iterations that run side by side around a reduction: with threads that share it, if what it
+  // reads lies along it.
+  double parallel_around(const Use& use) const {
+    const std::vector<UOp> used = ranges_of_indices(use.read);
+    return places(used) * (is_in_order(use) ? limits_.machine.together : 1);
+  }
+
+  // The loops that the read depends on are the outer ones as they are.
+  bool is_in_order(const Use& use) const {
+    const std::vector<UOp> used = ranges_of_indices(use.read);
+    return up_to_last(loops_of(values_[use.user].ranges()), used).size() == used.size();
+  }
+
+  // What is read again after the reduction has been read line by line is still in the cache.
+  bool stays_near(const Use& use, const Work& work) const {
+    if (is_in_order(use)) return true;
+    const std::vector<UOp> used = ranges_of_indices(use.read);
+    double bytes = kNearLines * limits_.machine.line * double(work.reads);
+    for (UOp r : loops_of(values_[use.user].ranges())) {
+      if (!has_range(used, r)) bytes *= places({&r, 1});
+    }
+    return bytes <= limits_.machine.own_cache().bytes / 2;
   }
 
   // Read at places that are known only when it runs: one element may be asked for many times.
@@ -250,18 +329,33 @@ class Inliner {
   }
 
   // The same element, used by two values that will share a kernel, is computed once.
-  bool shares_kernel_with_earlier(uint32_t i, size_t k) const {
+  bool shares_kernel_with_earlier(uint32_t i, size_t k, const Work& work) const {
     const std::vector<Use>& uses = states_[i].uses;
+    const bool is_any = !work.has_reduction;
+    if (!is_any && runs_outside(uses[k]) && !is_in_order(uses[k])) return false;
     for (size_t e = k; e > 0 && uses[e - 1].read == uses[k].read; e--) {
       const uint32_t a = uses[e - 1].user, b = uses[k].user;
-      if (levels_.of[a] == levels_.of[b] && has_same_loops(values_[a], values_[b])) return true;
+      // Levels are of values that must be stored: others may wait for each other.
+      const bool is_level = values_[a].must_store && values_[b].must_store;
+      if (!is_level || levels_.of[a] != levels_.of[b]) continue;
+      if (!has_same_loops(values_[a], values_[b])) continue;
+      // Kernels with reductions and without share no loops but those of a reduction.
+      const bool is_alike = (states_[a].reductions == 0) == (states_[b].reductions == 0);
+      if (is_any ? is_alike : has_own_order(a) && has_own_order(b)) return true;
     }
     return false;
   }
 
-  bool loses_parallelism(const Use& use, const Work& work, double size) const {
-    const double parallel = places(ranges_of_indices(use.read));
-    return parallel < cost::kLeastParallel && size * work.total() > cost::kSmallWork;
+  bool has_own_order(uint32_t user) const {
+    const std::vector<UOp> loops = loops_of(values_[user].ranges());
+    return order_loops(loops, states_[user].around) == loops;
+  }
+
+  // It does not depend on all loops of its user, and stands in no reduction.
+  bool runs_outside(const Use& use) const {
+    const std::vector<UOp> used = ranges_of_indices(use.read);
+    return used.size() < loops_of(values_[use.user].ranges()).size() &&
+           std::ranges::none_of(used, [&](UOp r) { return around_.has(r); });
   }
 
   bool would_outgrow(uint32_t user, uint32_t i, const Work& work) const {
@@ -383,8 +477,9 @@ class Inliner {
   std::vector<StoredValue> values_;
   Levels levels_;
   std::vector<State> states_;
-  NodeMap numbers_;  // 1 + place in values_
-  NodeMap inlined_;  // read -> what is computed instead
+  std::vector<bool> is_joined_;  // it shares its loops with another stored value
+  NodeMap numbers_;              // 1 + place in values_
+  NodeMap inlined_;              // read -> what is computed instead
   NodeMap around_;   // a range of a reduction -> the REDUCE with the most loops around it
   NodeMap rebuilt_;  // BUFFERIZE, write, AFTER -> the new one
 };

@@ -22,6 +22,7 @@ namespace {
 
 constexpr int64_t kLeastElements = 1 << 18;  // that are worth a second kernel
 constexpr int64_t kMostPieces = 256;
+constexpr int64_t kLeastEach = 16;  // elements of a result of the first step
 
 // The largest divisor of n that is not larger than `most`.
 int64_t divisor_up_to(int64_t n, int64_t most) {
@@ -46,13 +47,15 @@ UOp in_two_steps(Match& m) {
   const int64_t pieces = int64_t(m.context<size_t>());
   const Shape shape = shape_of(x);
   if (!is_large_and_alone(shape, n.ints(), pieces)) return {};
-  // The axis with the fewest places that are enough for all threads stays, else a part of the
-  // longest.
-  int64_t kept = -1, longest = n.ints()[0];
+  // The axis with the fewest places that are enough for all threads stays, if the others are much
+  // to do for each of them, else a part of the longest.
+  int64_t kept = -1, longest = n.ints()[0], reduced = 1;
+  for (const int64_t axis : n.ints()) reduced *= shape[size_t(axis)].value();
   for (const int64_t axis : n.ints()) {
     const int64_t size = shape[size_t(axis)].value();
     if (size > shape[size_t(longest)].value()) longest = axis;
-    if (size >= 4 * pieces && (kept < 0 || size < shape[size_t(kept)].value())) kept = axis;
+    const bool is_enough = size >= 4 * pieces && reduced / size >= kLeastEach;
+    if (is_enough && (kept < 0 || size < shape[size_t(kept)].value())) kept = axis;
   }
   std::vector<int64_t> first;
   if (kept >= 0 && n.ints().size() > 1) {
