@@ -1,6 +1,7 @@
 // BUFFERIZE -> DEFINE_GLOBAL or DEFINE_LOCAL, STORE, END.
 #include "schedule/rangeify/bufferize_to_store.h"
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "ir/shape.h"
 #include "ir/walk.h"
 #include "schedule/rangeify/index_math.h"
+#include "schedule/rangeify/stored_values.h"
 
 namespace weft {
 namespace {
@@ -60,9 +62,26 @@ class Storer {
     for (UOp r : srcs.subspan(1)) {
       if (r.is(Op::RANGE)) ranges.push_back(r);
     }
+    put_carried_last(value, ranges);
     if (!ranges.empty()) effect = end(effect, ranges);
     if (is_local) effect = barrier({&effect, 1});
     return after(memory, effect);
+  }
+
+  // A register lives through the loops that it waits for beside its start: these are innermost.
+  static void put_carried_last(UOp value, IndexList& ranges) {
+    if (ranges.size() < 2) return;
+    IndexList carried;
+    const UOp roots[] = {value};
+    visit_computation(roots, [&](UOp n) {
+      if (!n.is(Op::AFTER) || !n.src(0).is(Op::DEFINE_REG)) return;
+      const bool is_started = std::ranges::any_of(n.srcs(), [](UOp s) { return s.is(Op::STORE); });
+      for (UOp s : n.srcs()) {
+        if (is_started && s.is(Op::RANGE)) carried.push_back(s);
+      }
+    });
+    std::ranges::stable_partition(
+        ranges, [&](UOp r) { return std::ranges::find(carried, r) == carried.end(); });
   }
 
   static bool is_memory(UOp n) {

@@ -19,6 +19,7 @@
 #include "ir/place.h"
 #include "ir/print.h"
 #include "ir/reads.h"
+#include "ir/scalar.h"
 #include "ir/scope.h"
 #include "ir/shape.h"
 #include "schedule/rangeify/index_math.h"
@@ -141,6 +142,35 @@ class Transform {
   UOp reduced_once(UOp n, UOp value) {
     const bool is_sum_of_floats = n.arg_op() == Op::ADD && n.dtype().is_float();
     return is_sum_of_floats ? value + constant(arena_, n.dtype(), 0.0) : value;
+  }
+
+  // What a register holds in the iteration of the axis' loop, which runs innermost and in order
+  // (bufferize_to_store); it is started for every line.
+  UOp lower_scan(UOp n) {
+    if (!c_.has(n)) return {};
+    const UOp value = read(c_.edge(n, 0));
+    const IndexList& at = c_.tuple(c_[n].at);
+    const UOp along = at[size_t(n.ints()[0])];
+    if (!along.is(Op::RANGE)) return stored(n, value);
+    const Op op = n.arg_op();
+    const DType wide = scan_dtype(op, n.dtype());
+    const UOp reg = define_reg(arena_, wide, arena_.fresh_id());
+    std::vector<UOp> line{reg};
+    for (UOp r : outer_loops(n)) line.push_back(r);
+    for (UOp r : at) {
+      if (r.is(Op::RANGE) && r != along) line.push_back(r);
+    }
+    const UOp fresh = line.size() == 1 ? reg : arena_.make(Op::AFTER, wide, line);
+    const UOp identity = constant_bits(arena_, wide, *identity_bits(op, wide));
+    const UOp start = arena_.make(Op::STORE, wide, {fresh, identity});
+    const UOp before = arena_.make(Op::AFTER, wide, {reg, start, along});
+    const auto widened = [&](UOp x) { return x.dtype() == wide ? x : cast(x, wide); };
+    UOp held = before;
+    if (n.src_count() > 1) held = held * widened(read(c_.edge(n, 1)));
+    held = arena_.make(op, wide, {held, widened(value)});
+    const UOp step = arena_.make(Op::STORE, wide, {before, held});
+    const UOp result = arena_.make(Op::AFTER, wide, {reg, step});
+    return stored(n, wide == n.dtype() ? result : cast(result, n.dtype()));
   }
 
   UOp lower_contiguous(UOp n) {
@@ -337,6 +367,7 @@ class Transform {
     table[size_t(Op::INDEX)] = &Transform::lower_gather;
     table[size_t(Op::IOTA)] = &Transform::lower_iota;
     table[size_t(Op::REDUCE_AXIS)] = &Transform::lower_reduce;
+    table[size_t(Op::SCAN)] = &Transform::lower_scan;
     table[size_t(Op::CONTIGUOUS)] = &Transform::lower_contiguous;
     table[size_t(Op::COPY)] = &Transform::lower_copy;
     table[size_t(Op::STORE)] = &Transform::lower_store;
