@@ -294,9 +294,9 @@ uint64_t greatest_bits(DType type) {
 }
 
 DType scan_dtype(Op op, DType type) {
-  const bool rounds = (op == Op::ADD || op == Op::MUL) && type.is_float();
-  if (!rounds) return type;
-  return type.bits() < 32 ? dtypes::float32 : dtypes::float64;
+  if (!type.is_float() || type == dtypes::float64) return type;
+  const bool rounds = op == Op::ADD || op == Op::MUL;
+  return rounds && type == dtypes::float32 ? dtypes::float64 : dtypes::float32;
 }
 
 std::optional<uint64_t> identity_bits(Op op, DType type) {

@@ -272,7 +272,8 @@ Found check_scan(UOp n) {
   if (n.ints().size() != 1) return bad_shape("it runs along {} axes, not one", n.ints().size());
   if (Found f = check_axis(n, n.ints()[0])) return f;
   if (n.src_count() == 1) return {};
-  if (n.arg_op() != Op::ADD) return bad_structure("a scan by {} has one source", name_of(n.arg_op()));
+  if (n.arg_op() != Op::ADD)
+    return bad_structure("a scan by {} has one source", name_of(n.arg_op()));
   if (n.src(1).dtype() != n.dtype()) {
     return bad_dtype("source 1 is {}, source 0 {}", n.src(1).dtype().name(), n.dtype().name());
   }

@@ -34,9 +34,7 @@ class Line {
  public:
   Line(Ints shape, int64_t axis) : shape_(shape), axis_(axis) {}
 
-  Ref<Value> flip(Ref<Value> x) const {
-    return move(Op::FLIP, std::move(x), shape_, Sizes{axis_});
-  }
+  Ref<Value> flip(Ref<Value> x) const { return move(Op::FLIP, std::move(x), shape_, Sizes{axis_}); }
   // All elements but this many at both ends.
   Ref<Value> without(Ref<Value> x, int64_t first, int64_t last) const {
     Sizes numbers(shape_.size(), 0), part(shape_);
@@ -58,8 +56,8 @@ class Line {
     const Sizes numbers{int64_t(Op::ADD), axis_};
     Ref<Value> next;
     if (factor) next = flip(with_zeros(without(factor, 1, 0), 0, 1));
-    return flip(Value::make(Op::SCAN, g->dtype(), g->device(), shape_, numbers, flip(g),
-                            std::move(next)));
+    return flip(
+        Value::make(Op::SCAN, g->dtype(), g->device(), shape_, numbers, flip(g), std::move(next)));
   }
   // r[i] * before[i - 1], and 0 for the first.
   Ref<Value> times_before(const Ref<Value>& r, const Ref<Value>& before) const {

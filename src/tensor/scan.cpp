@@ -116,16 +116,23 @@ bool runs_in_order(const Tensor& x) { return device_of(x).limits().sequences; }
 Tensor scan_in_order(Op op, const Tensor& given, int64_t axis, Ref<Value> factor = {}) {
   const Ref<Value> x = read(given);
   const Sizes numbers{int64_t(op), axis};
-  return tensor_of(Value::make(Op::SCAN, x->dtype(), x->device(), x->shape(), numbers, x,
-                               std::move(factor)));
+  return tensor_of(
+      Value::make(Op::SCAN, x->dtype(), x->device(), x->shape(), numbers, x, std::move(factor)));
 }
 
 Tensor in_order(const Plain& kind, const Tensor& x, int64_t axis) {
   return scan_in_order(kind.op, x, axis);
 }
 
+// In memory of its own: what reads it does not compute it again.
+Tensor stored(const Tensor& x) {
+  const Ref<Value> value = read(x);
+  return tensor_of(Value::make(Op::CONTIGUOUS, x.dtype(), device_of(x), x.shape(), {}, value));
+}
+
 // The sum of exponentials, of which the running maximum comes out: where it grows, what was summed
-// before shrinks. In float64, as sums are held.
+// before shrinks. In float64, as sums are held. Along the last axis one element follows the other:
+// only outside of that loop are exponentials and logarithms computed side by side.
 Tensor in_order(const OfExponentials&, const Tensor& x, int64_t axis) {
   const auto wide = [](const Tensor& t) { return t.cast(dtypes::float64); };
   const Tensor most = scan_in_order(Op::MAX, x.detach(), axis);
@@ -135,7 +142,10 @@ Tensor in_order(const OfExponentials&, const Tensor& x, int64_t axis) {
   const Tensor factor = Tensor::where(most.eq(before), 1.0, wide(before).sub(wide(most)).exp());
   const Tensor shift = Tensor::where(most.isinf(), 0.0, most).cast(dtypes::float64);
   const Tensor terms = wide(x).sub(shift).exp();
-  return scan_in_order(Op::ADD, terms, axis, read(factor)).log().add(shift);
+  const bool is_last = size_t(axis) + 1 == x.shape().size();
+  const auto apart = [&](const Tensor& t) { return is_last ? stored(t) : t; };
+  const Tensor sums = scan_in_order(Op::ADD, apart(terms), axis, read(apart(factor)));
+  return apart(sums).log().add(shift);
 }
 
 template <class Kind>

@@ -154,23 +154,47 @@ class Transform {
     if (!along.is(Op::RANGE)) return stored(n, value);
     const Op op = n.arg_op();
     const DType wide = scan_dtype(op, n.dtype());
-    const UOp reg = define_reg(arena_, wide, arena_.fresh_id());
+    const bool is_choice = (op == Op::MAX || op == Op::MIN) && wide.is_float();
+    const auto taken_in = [&](UOp x) {
+      if (x.dtype() != wide) x = cast(x, wide);
+      return is_choice ? order_of_float(x, op) : x;
+    };
+    const UOp taken = taken_in(value),
+              identity = taken_in(constant_bits(arena_, wide, *identity_bits(op, wide)));
+    const DType type = taken.dtype();
+    const UOp reg = define_reg(arena_, type, arena_.fresh_id());
     std::vector<UOp> line{reg};
     for (UOp r : outer_loops(n)) line.push_back(r);
     for (UOp r : at) {
       if (r.is(Op::RANGE) && r != along) line.push_back(r);
     }
-    const UOp fresh = line.size() == 1 ? reg : arena_.make(Op::AFTER, wide, line);
-    const UOp identity = constant_bits(arena_, wide, *identity_bits(op, wide));
-    const UOp start = arena_.make(Op::STORE, wide, {fresh, identity});
-    const UOp before = arena_.make(Op::AFTER, wide, {reg, start, along});
-    const auto widened = [&](UOp x) { return x.dtype() == wide ? x : cast(x, wide); };
+    const UOp fresh = line.size() == 1 ? reg : arena_.make(Op::AFTER, type, line);
+    const UOp start = arena_.make(Op::STORE, type, {fresh, identity});
+    const UOp before = arena_.make(Op::AFTER, type, {reg, start, along});
     UOp held = before;
-    if (n.src_count() > 1) held = held * widened(read(c_.edge(n, 1)));
-    held = arena_.make(op, wide, {held, widened(value)});
-    const UOp step = arena_.make(Op::STORE, wide, {before, held});
-    const UOp result = arena_.make(Op::AFTER, wide, {reg, step});
+    if (n.src_count() > 1) held = held * taken_in(read(c_.edge(n, 1)));
+    held = arena_.make(op, type, {held, taken});
+    const UOp step = arena_.make(Op::STORE, type, {before, held});
+    UOp result = arena_.make(Op::AFTER, type, {reg, step});
+    if (is_choice) result = bitcast(with_sign_last(result), wide);
     return stored(n, wide == n.dtype() ? result : cast(result, n.dtype()));
+  }
+
+  // Integers with the order of floats, for which one comparison chooses: a NaN is the one that wins
+  // against all. with_sign_last() is its own inverse.
+  UOp order_of_float(UOp x, Op op) {
+    const bool is_wide = x.dtype().bits() == 64;
+    const DType type = is_wide ? dtypes::int64 : dtypes::int32;
+    const uint64_t nan = op == Op::MAX ? greatest_bits(type) : least_bits(type);
+    return where(not_equal(x, x), constant_bits(arena_, type, nan),
+                 with_sign_last(bitcast(x, type)));
+  }
+  // Negative floats grow as the rest of their bits gets smaller.
+  UOp with_sign_last(UOp bits) {
+    const DType type = bits.dtype();
+    const UOp places = constant(arena_, type, int64_t(type.bits()) - 1);
+    const UOp rest = constant_bits(arena_, type, greatest_bits(type));
+    return binary(Op::XOR, bits, binary(Op::SHR, bits, places) & rest);
   }
 
   UOp lower_contiguous(UOp n) {
