@@ -1,5 +1,6 @@
-// Sorting: by counting what comes before each element where there are few, else by Batcher's
-// bitonic network, whose steps compare every element with a partner that movement ops find.
+// Sorting: by counting what comes before each element where there are few, else by digits
+// (radix_sort.h). On a GPU by Batcher's bitonic network, whose steps compare every element with a
+// partner that movement ops find.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -14,9 +15,11 @@
 #include "base/ref.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
+#include "runtime/device.h"
 #include "tensor/chosen.h"
 #include "tensor/operand.h"
 #include "tensor/places.h"
+#include "tensor/radix_sort.h"
 #include "value/deferred.h"
 #include "value/number_watch.h"
 #include "value/value.h"
@@ -181,6 +184,7 @@ Tensor written_out_places(const Tensor& rows, bool descending) {
   const Tensor key = key_of(rows, descending);
   if (!is_less(kMostCounted, key.shape().back())) return places_by_counting(key);
   assume_exact(key.shape());
+  if (device_of(rows).limits().sequences) return places_by_radix(key);
   return places_by_network(key);
 }
 
