@@ -3,10 +3,13 @@
 // for each digit to where the next one with that digit goes.
 #include "tensor/radix_sort.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "ir/arena.h"
@@ -18,6 +21,7 @@
 #include "tensor/custom_kernel.h"
 #include "tensor/operand.h"
 #include "tensor/places.h"
+#include "weft/options.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -137,14 +141,61 @@ std::vector<Tensor> sorted_lines(const Tensor& keys, int64_t low, bool has_place
                        inputs, {});
 }
 
+// The key above the place: all are different, and in the order of keys.
+Tensor words_of(const Tensor& key) {
+  const Tensor place = places_along(key, key.shape().size() - 1).expand(key.shape());
+  const Tensor word = key.cast(dtypes::uint64).lshift(int64_t(32));
+  return word.bitwise_or(place.cast(dtypes::uint64));
+}
+
+Tensor places_of_words(const Tensor& words) {
+  return words.cast(dtypes::uint32).cast(dtypes::int32);
+}
+
+Tensor first_of_last(const Tensor& x, int64_t count) {
+  return x.at({Ellipsis{}, Slice{.stop = count}});
+}
+
+// So many that there are about as many blocks as elements in `first` of them.
+int64_t elements_of_block(int64_t count, int64_t first) {
+  const auto size = int64_t(std::sqrt(double(count) / double(first)));
+  return std::max<int64_t>(size, 1);
+}
+
+constexpr int64_t kLeastBlock = 8;  // elements, for which selecting is worth it
+
 }  // namespace
 
 Tensor places_by_radix(const Tensor& key) {
   if (key.dtype().bits() == 64) return sorted_lines(key, 0, true)[2];
-  const Tensor place = places_along(key, key.shape().size() - 1).expand(key.shape());
-  const Tensor word = key.cast(dtypes::uint64).lshift(int64_t(32));
-  const Tensor words = sorted_lines(word.bitwise_or(place.cast(dtypes::uint64)), 32, false)[0];
-  return words.cast(dtypes::uint32).cast(dtypes::int32);
+  return places_of_words(sorted_lines(words_of(key), 32, false)[0]);
+}
+
+bool is_selection(const Tensor& key, int64_t first) {
+  return key.dtype().bits() == 32 && first > 0 &&
+         elements_of_block(key.shape().back(), first) >= kLeastBlock;
+}
+
+Tensor first_places_by_radix(const Tensor& key, int64_t first) {
+  const int64_t count = key.shape().back(), size = elements_of_block(count, first);
+  const int64_t blocks = (count + size - 1) / size;
+  std::vector<std::pair<int64_t, int64_t>> after(key.shape().size(), {0, 0});
+  after.back().second = blocks * size - count;
+  // What is added comes last: all bits of its word are set.
+  const Tensor words = words_of(key).bitwise_not().pad(after, int64_t(0)).bitwise_not();
+  Sizes shape(words.shape());
+  shape.back() = blocks;
+  shape.push_back(size);
+  const Tensor in_blocks = words.reshape(shape);
+  const Tensor least = in_blocks.min(std::vector<int64_t>{-1});
+  const Tensor best = places_of_words(first_of_last(sorted_lines(least, 32, false)[0], first));
+  const Tensor block = best.div(size, Rounding::kDown);
+  const Tensor inside = Tensor::arange(int64_t(0), size, int64_t(1), dtypes::int32, key.device());
+  Sizes chosen(best.shape());
+  chosen.back() = first * size;
+  const Tensor at = block.unsqueeze(-1).mul(size).add(inside).reshape(chosen).clamp(
+      int64_t(0), blocks * size - 1);
+  return places_of_words(first_of_last(sorted_lines(words.gather(-1, at), 0, false)[0], first));
 }
 
 }  // namespace weft
