@@ -68,22 +68,6 @@ class Storer {
     return after(memory, effect);
   }
 
-  // A register lives through the loops that it waits for beside its start: these are innermost.
-  static void put_carried_last(UOp value, IndexList& ranges) {
-    if (ranges.size() < 2) return;
-    IndexList carried;
-    const UOp roots[] = {value};
-    visit_computation(roots, [&](UOp n) {
-      if (!n.is(Op::AFTER) || !n.src(0).is(Op::DEFINE_REG)) return;
-      const bool is_started = std::ranges::any_of(n.srcs(), [](UOp s) { return s.is(Op::STORE); });
-      for (UOp s : n.srcs()) {
-        if (is_started && s.is(Op::RANGE)) carried.push_back(s);
-      }
-    });
-    std::ranges::stable_partition(
-        ranges, [&](UOp r) { return std::ranges::find(carried, r) == carried.end(); });
-  }
-
   static bool is_memory(UOp n) {
     const Place place = place_of(n);
     return !place.is_indexed && (place.base.is(Op::BUFFER) || n.dtype().is_pointer());

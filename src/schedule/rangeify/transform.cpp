@@ -39,6 +39,7 @@ class Transform {
     const std::vector<UOp>& order = c_.order;
     for (UOp n : order) {
       if (n.is(Op::AFTER) && n.src(0).is(Op::CONTIGUOUS)) written_.put_number(n.src(0), 1);
+      has_scans_ = has_scans_ || n.is(Op::SCAN);
     }
     for (UOp n : order) {
       const Lower rule = kLower[size_t(n.op())];
@@ -310,6 +311,7 @@ class Transform {
     for (UOp r : at) {
       if (r.is(Op::RANGE) && is_in_scope(r, effect)) ranges.push_back(r);  // else it is done once
     }
+    if (has_scans_) put_carried_last(effect.src(1), ranges);
     ranges.insert(ranges.end(), loops.begin(), loops.end());
     return ranges.empty() ? effect : end(effect, ranges);
   }
@@ -405,6 +407,7 @@ class Transform {
   const IndexingContext& c_;
   Arena& arena_;
   NodeMap lowered_;
+  bool has_scans_ = false;
   NodeMap written_;  // values that are written to: their memory is nobody else's
 };
 constexpr std::array<Transform::Lower, kOpCount> Transform::kLower = Transform::rules();
