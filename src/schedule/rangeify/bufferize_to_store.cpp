@@ -1,7 +1,6 @@
 // BUFFERIZE -> DEFINE_GLOBAL or DEFINE_LOCAL, STORE, END.
 #include "schedule/rangeify/bufferize_to_store.h"
 
-#include <algorithm>
 #include <span>
 #include <vector>
 
