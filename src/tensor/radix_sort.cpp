@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -17,9 +16,7 @@
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "ir/op.h"
-#include "ir/walk.h"
 #include "tensor/custom_kernel.h"
-#include "tensor/operand.h"
 #include "tensor/places.h"
 #include "weft/options.h"
 #include "weft/tensor.h"
