@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -121,6 +122,7 @@ class TensorEvaluator {
       case Op::DETACH:
       case Op::COPY: return take(n.src(0));
       case Op::REDUCE_AXIS: return reduced(n);
+      case Op::SCAN: return scanned(n);
       case Op::INDEX: return gathered(n);
       case Op::AFTER: return with_stores(n);
       case Op::DEVICE:
@@ -224,6 +226,36 @@ class TensorEvaluator {
       if (!bits) fail_without_result(n);
       result.data[size_t(to)] = *bits;
     } while (advance(at, source.shape));
+    return result;
+  }
+
+  Array scanned(UOp n) const {
+    const Array& source = value(n.src(0));
+    const Array* factor = n.src_count() > 1 ? &value(n.src(1)) : nullptr;
+    const DType wide = scan_dtype(n.arg_op(), n.dtype());
+    const std::optional<uint64_t> identity = identity_bits(n.arg_op(), wide);
+    if (!identity) fail(n, "there is no scan by this op");
+    Array result{n.dtype(), source.shape, std::vector<uint64_t>(source.data.size())};
+    const auto axis = size_t(n.ints()[0]);
+    const int64_t step = row_major_strides(source.shape)[axis], size = source.shape[axis];
+    const auto apply = [&](Op op, DType from, DType to, std::initializer_list<uint64_t> operands) {
+      const auto bits = evaluate_scalar(op, from, to, {operands.begin(), operands.size()});
+      if (!bits) fail_without_result(n);
+      return *bits;
+    };
+    const auto element = [&](const Array& a, size_t i) {
+      return apply(Op::CAST, n.dtype(), wide, {a.data[a.shape.empty() ? 0 : i]});
+    };
+    for (size_t i = 0; i < source.data.size(); i++) {
+      const int64_t at = int64_t(i) / step % size;
+      if (at != 0) continue;
+      uint64_t held = *identity;
+      for (size_t k = i; k < i + size_t(step * size); k += size_t(step)) {
+        if (factor != nullptr) held = apply(Op::MUL, wide, wide, {held, element(*factor, k)});
+        held = apply(n.arg_op(), wide, wide, {held, element(source, k)});
+        result.data[k] = apply(Op::CAST, wide, n.dtype(), {held});
+      }
+    }
     return result;
   }
 

@@ -293,6 +293,12 @@ uint64_t greatest_bits(DType type) {
   return uint64_t(std::numeric_limits<int64_t>::max() >> (64 - type.bits()));
 }
 
+DType scan_dtype(Op op, DType type) {
+  if (!type.is_float() || type == dtypes::float64) return type;
+  const bool rounds = op == Op::ADD || op == Op::MUL;
+  return rounds && type == dtypes::float32 ? dtypes::float64 : dtypes::float32;
+}
+
 std::optional<uint64_t> identity_bits(Op op, DType type) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   switch (op) {

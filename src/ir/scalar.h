@@ -36,6 +36,9 @@ uint64_t greatest_bits(DType type);
 
 // The neutral element of a reduction by ADD, MUL, MAX, MIN, AND, OR or XOR.
 std::optional<uint64_t> identity_bits(Op op, DType type);
+// What a SCAN by this op holds between elements: sums and products of floats in a wider dtype, so
+// that the error of the last one is that of a rounding.
+DType scan_dtype(Op op, DType type);
 
 // Text that reads back to the same bits: 3, -0.0, 1.5, inf, nan, nan:0x7fc00001, true.
 std::string text_of_bits(DType type, uint64_t bits);

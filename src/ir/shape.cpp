@@ -61,8 +61,8 @@ struct ShapeTable : Facts {
 };
 
 // Of these the shape is that of the first source.
-constexpr OpSet kSameShape = {
-    Op::FLIP, Op::CONTIGUOUS, Op::CONTIGUOUS_BACKWARD, Op::DETACH, Op::COPY, Op::STORE, Op::AFTER};
+constexpr OpSet kSameShape = {Op::FLIP,   Op::SCAN, Op::CONTIGUOUS, Op::CONTIGUOUS_BACKWARD,
+                              Op::DETACH, Op::COPY, Op::STORE,      Op::AFTER};
 
 Shape own_shape(UOp n, ShapeTable& t) {
   auto src = [&](size_t i) { return t.get(n.src(i)); };

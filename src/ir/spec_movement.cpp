@@ -264,6 +264,26 @@ Found check_reduce_axis(UOp n) {
   return {};
 }
 
+Found check_scan(UOp n) {
+  constexpr OpSet k_scans = {Op::ADD, Op::MUL, Op::MAX, Op::MIN};
+  if (!k_scans.has(n.arg_op())) {
+    return bad_structure("cannot scan by {}; allowed are ADD, MUL, MAX, MIN", name_of(n.arg_op()));
+  }
+  if (n.ints().size() != 1) return bad_shape("it runs along {} axes, not one", n.ints().size());
+  if (Found f = check_axis(n, n.ints()[0])) return f;
+  if (n.src_count() == 1) return {};
+  if (n.arg_op() != Op::ADD)
+    return bad_structure("a scan by {} has one source", name_of(n.arg_op()));
+  if (n.src(1).dtype() != n.dtype()) {
+    return bad_dtype("source 1 is {}, source 0 {}", n.src(1).dtype().name(), n.dtype().name());
+  }
+  if (shape_of(n.src(1)).empty() || std::ranges::equal(shape_of(n.src(0)), shape_of(n.src(1)))) {
+    return {};
+  }
+  return bad_shape("source 1 has the shape {}, source 0 {}", text_of(shape_of(n.src(1))),
+                   text_of(shape_of(n.src(0))));
+}
+
 // A size or an index is arithmetic, not a tensor.
 Found check_is_no_index(UOp n) {
   if (!n.dtype().is_index()) return {};
@@ -283,6 +303,8 @@ constexpr NodeRule kMovementRules[] = {
     {{Op::COPY}, check_copy},
     {{Op::REDUCE_AXIS}, check_reduction},
     {{Op::REDUCE_AXIS}, check_reduce_axis},
+    {{Op::SCAN}, check_reduction},
+    {{Op::SCAN}, check_scan},
 };
 
 }  // namespace

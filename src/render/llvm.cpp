@@ -108,11 +108,12 @@ class LlvmRenderer : public Renderer {
   void load(UOp n) override {
     const std::string at = text(n.src(0));
     if (n.src_count() == 1) return bind(n, read(at, n.dtype()));
-    if (n.src(1).dtype().is_vector()) return bind(n, masked_load(n));
+    const bool is_masked = n.src(1).dtype().is_vector();
+    const std::string gate = is_masked ? any_lane(n.src(1)) : text(n.src(1));
     const std::string k = next("gate"), before = block_;
-    line(fmt::format("br i1 {0}, label %{1}.on, label %{1}.end", text(n.src(1)), k));
+    line(fmt::format("br i1 {0}, label %{1}.on, label %{1}.end", gate, k));
     label(k + ".on");
-    const std::string value = read(at, n.dtype());
+    const std::string value = is_masked ? masked_load(n) : read(at, n.dtype());
     line(fmt::format("br label %{}.end", k));
     label(k + ".end");
     bind(n, emit(fmt::format("phi {} [ {}, %{}.on ], [ {}, %{} ]", type(n.dtype()), value, k,
@@ -170,6 +171,15 @@ class LlvmRenderer : public Renderer {
     const DType t = value.dtype();
     const std::string v = as_stored(value);
     line(fmt::format("store {} {}, ptr {}, align {}", type(stored(t)), v, at, t.item_bytes()));
+  }
+
+  // A read of no lanes is skipped: where it would leave the memory of the process, the processor
+  // takes long to find that no lane does.
+  std::string any_lane(UOp mask) {
+    const std::string lanes = type(mask.dtype());
+    const std::string name = fmt::format("@llvm.vector.reduce.or.v{}i1", mask.dtype().lanes);
+    declarations_.insert(fmt::format("declare i1 {}({})\n", name, lanes));
+    return emit(fmt::format("call i1 {}({} {})", name, lanes, text(mask)));
   }
 
   std::string masked_load(UOp n) {

@@ -138,7 +138,7 @@ uint64_t tensor_flops(UOp sink) {
   };
   for (UOp n : toposort(sink)) {
     if (n.dtype().is_index()) continue;
-    if (n.is(Op::REDUCE_AXIS)) {
+    if (n.is(Op::REDUCE_AXIS) || n.is(Op::SCAN)) {
       operations += elements(n.src(0));
     } else if (is_elementwise(n.op())) {
       operations += weight_of(n.op()) * elements(n);

@@ -55,7 +55,7 @@ double work_of(std::span<const UOp> order) {
   double total = 0;
   for (UOp n : order) {
     const bool is_stored = n.is(Op::STORE) || n.is(Op::CONTIGUOUS);
-    if (!is_stored && !n.is(Op::REDUCE_AXIS)) continue;
+    if (!is_stored && !n.is(Op::REDUCE_AXIS) && !n.is(Op::SCAN)) continue;
     double count = 1;
     for (const Dim& d : shape_of(is_stored ? n : n.src(0))) {
       count *= d.is_int() ? double(d.value()) : 1;

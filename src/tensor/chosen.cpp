@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <optional>
 #include <span>
@@ -54,6 +55,30 @@ Ref<Value> both(Op op, const Ref<Value>& a, const Ref<Value>& b) {
 bool is_at_hand(const Tensor& x) {
   return !is_writing_out() && storage_watch() == nullptr && device_of(x).has_host_memory() &&
          x.is_realized();
+}
+
+// Whether the least and the greatest of integers in memory are in range; then what that takes for
+// granted of sizes is noted. One pass, for those that are many.
+template <class Int>
+bool are_all_in(std::span<const std::byte> bytes, int64_t size, Negative negative) {
+  Int least = std::numeric_limits<Int>::max(), greatest = std::numeric_limits<Int>::lowest();
+  for (size_t i = 0; i < bytes.size(); i += sizeof(Int)) {
+    Int at;
+    std::memcpy(&at, bytes.data() + i, sizeof(Int));
+    least = std::min(least, at), greatest = std::max(greatest, at);
+  }
+  if (bytes.empty()) return true;
+  const auto lo = int64_t(least), hi = int64_t(greatest);
+  if (lo < (negative == Negative::kOutOfRange ? 0 : -size) || hi >= size) return false;
+  assume_at_most(std::max(lo < 0 ? -lo : 0, hi + 1), size);
+  return true;
+}
+
+bool are_in_range(const Tensor& index, int64_t size, Negative negative) {
+  const std::vector<std::byte> bytes = index.bytes();
+  if (index.dtype() == dtypes::int64) return are_all_in<int64_t>(bytes, size, negative);
+  if (index.dtype() == dtypes::int32) return are_all_in<int32_t>(bytes, size, negative);
+  return false;
 }
 
 // The integers, all of which are in range.
@@ -134,7 +159,9 @@ NamedAxis checked_axis(std::string_view what, const Tensor& index, int64_t axis,
         fmt::format("[{}] axis {} has size 0: no index is within its bounds", what, axis));
   }
   const bool is_checked = is_at_hand(index);
-  if (is_checked) checked_values(what, index, axis, size, negative, ignored);
+  if (is_checked && (ignored || !are_in_range(index, size, negative))) {
+    checked_values(what, index, axis, size, negative, ignored);
+  }
   // None of its dtype is that one.
   if (ignored && (*ignored < bounds_of(from).lo || *ignored > bounds_of(from).hi)) ignored.reset();
   return {axis, size, negative, is_checked, ignored};

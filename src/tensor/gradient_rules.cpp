@@ -320,6 +320,7 @@ constexpr Row kRows[] = {
     {Op::COPY, of_unary<d_copy>},
     {Op::CONTIGUOUS_BACKWARD, of_contiguous_backward},
     {Op::REDUCE_AXIS, of_unary<d_reduce>},
+    {Op::SCAN, gradients_of_scan},
     {Op::INDEX, gradients_of_gather},
     {Op::AFTER, gradients_of_write},
 };

@@ -52,5 +52,7 @@ Gradients gradients_of_write(const StepBack& step);
 // Where integers name elements (gradient_chosen.cpp).
 Gradients gradients_of_gather(const StepBack& step);
 Gradients gradients_of_scatter(const StepBack& step);
+// gradient_scan.cpp
+Gradients gradients_of_scan(const StepBack& step);
 
 }  // namespace weft

@@ -1,6 +1,6 @@
-// Cumulative reductions: in blocks along the axis, each reduced by a triangle, and the totals of
-// blocks in the same way. For n elements and blocks of b that is n b operations and two kernels for
-// each factor b of n.
+// Cumulative reductions. Where loops run in order, a SCAN: one pass over memory. On a GPU in blocks
+// along the axis, each reduced by a triangle, and the totals of blocks in the same way: for n
+// elements and blocks of b that is n b operations and two kernels for each factor b of n.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -9,15 +9,18 @@
 #include <utility>
 #include <vector>
 
+#include "base/ref.h"
 #include "ir/bounds.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
+#include "runtime/device.h"
 #include "tensor/deferred_tensor.h"
 #include "tensor/operand.h"
 #include "tensor/places.h"
 #include "tensor/promote.h"
 #include "tensor/term.h"
 #include "value/number_watch.h"
+#include "value/value.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
@@ -106,12 +109,52 @@ Tensor scan_last(const Tensor& x, const Kind& kind) {
   return result;
 }
 
+// ---- in order
+
+bool runs_in_order(const Tensor& x) { return device_of(x).limits().sequences; }
+
+Tensor scan_in_order(Op op, const Tensor& given, int64_t axis, Ref<Value> factor = {}) {
+  const Ref<Value> x = read(given);
+  const Sizes numbers{int64_t(op), axis};
+  return tensor_of(
+      Value::make(Op::SCAN, x->dtype(), x->device(), x->shape(), numbers, x, std::move(factor)));
+}
+
+Tensor in_order(const Plain& kind, const Tensor& x, int64_t axis) {
+  return scan_in_order(kind.op, x, axis);
+}
+
+// In memory of its own: what reads it does not compute it again.
+Tensor stored(const Tensor& x) {
+  const Ref<Value> value = read(x);
+  return tensor_of(Value::make(Op::CONTIGUOUS, x.dtype(), device_of(x), x.shape(), {}, value));
+}
+
+// The sum of exponentials, of which the running maximum comes out: where it grows, what was summed
+// before shrinks. In float64, as sums are held. Along the last axis one element follows the other:
+// only outside of that loop are exponentials and logarithms computed side by side.
+Tensor in_order(const OfExponentials&, const Tensor& x, int64_t axis) {
+  const auto wide = [](const Tensor& t) { return t.cast(dtypes::float64); };
+  const Tensor most = scan_in_order(Op::MAX, x.detach(), axis);
+  std::vector<std::pair<int64_t, int64_t>> shifted(x.shape().size(), {0, 0});
+  shifted[size_t(axis)] = {1, -1};
+  const Tensor before = most.pad(shifted, -HUGE_VAL);
+  const Tensor factor = Tensor::where(most.eq(before), 1.0, wide(before).sub(wide(most)).exp());
+  const Tensor shift = Tensor::where(most.isinf(), 0.0, most).cast(dtypes::float64);
+  const Tensor terms = wide(x).sub(shift).exp();
+  const bool is_last = size_t(axis) + 1 == x.shape().size();
+  const auto apart = [&](const Tensor& t) { return is_last ? stored(t) : t; };
+  const Tensor sums = scan_in_order(Op::ADD, apart(terms), axis, read(apart(factor)));
+  return apart(sums).log().add(shift);
+}
+
 template <class Kind>
 Tensor scan(std::string_view what, const Tensor& given, int64_t axis, const Kind& kind) {
   const auto along = int64_t(axis_of(what, axis, std::max<size_t>(given.view().rank(), 1)));
   if (given.numel() == 0) return given.clone();
   const auto formula = [along, kind](const Tensor& t) {
     const Tensor x = t.ndim() == 0 ? t.reshape({1}) : t;
+    if (runs_in_order(x)) return in_order(kind, x, along).reshape(t.shape());
     return scan_last(x.transpose(along, -1), kind).transpose(along, -1).reshape(t.shape());
   };
   return deferred_tensor(given.dtype(), given.shape(), formula, given);
@@ -119,20 +162,26 @@ Tensor scan(std::string_view what, const Tensor& given, int64_t axis, const Kind
 
 Tensor accumulate(std::string_view what, Op op, const Tensor& x, int64_t axis) {
   const ReducedDTypes types = reduced_dtypes(op, x.dtype());
-  return scan(what, x.cast(types.accumulator), axis, Plain{op}).cast(types.result);
+  const DType held = runs_in_order(x) ? types.result : types.accumulator;
+  return scan(what, x.cast(held), axis, Plain{op}).cast(types.result);
 }
 
-// An element that is the best so far is its own place; the largest place so far is the last one.
+// An element that is the best so far is its own place; the largest place so far is the last one. A
+// gradient goes to the element that was chosen.
 std::pair<Tensor, Tensor> best_so_far(std::string_view what, Op op, const Tensor& given,
                                       int64_t axis) {
   const Tensor x = given.dtype().is_bool() ? given.cast(dtypes::uint8) : given;
-  const Tensor best = scan(what, x, axis, Plain{op});
+  const Tensor best = scan(what, x.detach(), axis, Plain{op});
   Tensor is_best = x.eq(best);
   if (x.dtype().is_float()) is_best = is_best.bitwise_or(x.isnan());
   const Tensor row = x.ndim() == 0 ? x.reshape({1}) : x;
-  const Tensor place = places_along(row, axis_of(what, axis, row.shape().size()));
+  const size_t along = axis_of(what, axis, row.shape().size());
+  const Tensor place = places_along(row, along);
   const Tensor marked = Tensor::where(is_best, place, int64_t(0)).reshape(x.shape());
-  return {best.cast(given.dtype()), scan(what, marked, axis, Plain{Op::MAX})};
+  const Tensor places = scan(what, marked, axis, Plain{Op::MAX});
+  if (!read(given)->is_tracked()) return {best.cast(given.dtype()), places};
+  const Tensor chosen = row.gather(int64_t(along), places.reshape(row.shape()));
+  return {chosen.reshape(given.shape()), places};
 }
 
 }  // namespace

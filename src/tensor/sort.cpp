@@ -1,5 +1,6 @@
-// Sorting: by counting what comes before each element where there are few, else by Batcher's
-// bitonic network, whose steps compare every element with a partner that movement ops find.
+// Sorting: by counting what comes before each element where there are few, else by digits
+// (radix_sort.h). On a GPU by Batcher's bitonic network, whose steps compare every element with a
+// partner that movement ops find.
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -14,9 +15,11 @@
 #include "base/ref.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
+#include "runtime/device.h"
 #include "tensor/chosen.h"
 #include "tensor/operand.h"
 #include "tensor/places.h"
+#include "tensor/radix_sort.h"
 #include "value/deferred.h"
 #include "value/number_watch.h"
 #include "value/value.h"
@@ -57,8 +60,8 @@ Tensor key_of(const Tensor& given, bool descending) {
 
 // ------------------------------------------------------------------------------------- by counting
 
-// Up to this many elements.
-constexpr int64_t kMostCounted = 64;
+// Up to this many elements: counting compares each with each, which a GPU does side by side.
+constexpr int64_t kMostCounted = 64, kMostCountedInOrder = 16;
 
 // The places of elements in order, along the last axis: element i goes after all that are less, and
 // those before it that are equal.
@@ -176,26 +179,41 @@ Tensor places_by_network(const Tensor& key) {
 // A scalar is a row of one element.
 Tensor row_of(const Tensor& x) { return x.ndim() == 0 ? x.reshape({1}) : x; }
 
-// Of the last axis.
-Tensor written_out_places(const Tensor& rows, bool descending) {
+// Of the last axis, the first ones in order.
+Tensor written_out_places(const Tensor& rows, bool descending, int64_t first) {
   const Tensor key = key_of(rows, descending);
-  if (!is_less(kMostCounted, key.shape().back())) return places_by_counting(key);
-  assume_exact(key.shape());
-  return places_by_network(key);
+  const int64_t count = key.shape().back();
+  const bool runs_in_order = device_of(rows).limits().sequences;
+  const int64_t counted = runs_in_order ? kMostCountedInOrder : kMostCounted;
+  const bool is_counted = !is_less(counted, count);
+  if (!is_counted) assume_exact(key.shape());
+  if (runs_in_order && !is_counted && is_selection(key, first)) {
+    return first_places_by_radix(key, first).cast(dtypes::int32);
+  }
+  const Tensor all = is_counted      ? places_by_counting(key)
+                     : runs_in_order ? places_by_radix(key)
+                                     : places_by_network(key);
+  const Tensor places = first == count ? all : all.at({Ellipsis{}, Slice{.stop = first}});
+  return places.cast(dtypes::int32);
 }
 
 // The places of a row's elements in order, along an axis. What they are computed by is one step
 // until then.
-Tensor places_in_order(const Tensor& row, int64_t axis, bool descending) {
-  if (row.numel() == 0) return Tensor::empty(row.shape(), dtypes::int32, row.device());
+Tensor places_in_order(const Tensor& row, int64_t axis, bool descending,
+                       std::optional<int64_t> first = {}) {
+  const int64_t size = row.shape()[size_t(axis)], asked = first.value_or(size);
+  Sizes shape(row.shape());
+  shape[size_t(axis)] = asked;
+  if (row.numel() == 0 || asked == 0) return Tensor::empty(shape, dtypes::int32, row.device());
   const Tensor last = row.transpose(axis, -1);
   const int64_t count = last.shape().back();
-  const auto written_out = [descending](Ints, Ref<Value> rows) {
-    return read(written_out_places(tensor_of(std::move(rows)), descending).cast(dtypes::int32));
+  const auto written_out = [descending, asked](Ints, Ref<Value> rows) {
+    return read(written_out_places(tensor_of(std::move(rows)), descending, asked));
   };
-  const Ref<Value> places =
-      deferred({dtypes::int32, device_of(row), last.shape(), values_of_order(count)}, written_out,
-               read(last));
+  Sizes of_places(last.shape());
+  of_places.back() = asked;
+  const Ref<Value> places = deferred(
+      {dtypes::int32, device_of(row), of_places, values_of_order(count)}, written_out, read(last));
   return tensor_of(within(places, count)).transpose(axis, -1);
 }
 
@@ -209,12 +227,7 @@ std::pair<Tensor, Tensor> sorted(std::string_view what, const Tensor& x, int64_t
     throw ShapeError(fmt::format("[{}] k is {}; allowed are 0 to {}", what, *count, size));
   }
   if (count) assume_at_most(*count, size);
-  Tensor places = places_in_order(row, int64_t(axis), descending);
-  if (count) {
-    std::vector<Index> first(axis + 1, Slice{});
-    first[axis] = Slice{.stop = count};
-    places = places.at(first);
-  }
+  const Tensor places = places_in_order(row, int64_t(axis), descending, count);
   const Tensor values = row.gather(int64_t(axis), places);
   if (x.ndim() == 0 && places.numel() == 1) return {values.reshape({}), places.reshape({})};
   return {values, places};

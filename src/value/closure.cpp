@@ -247,7 +247,7 @@ void Closure::find_candidates() {
     n.is_taped = n.is_tracked && (n.owners > n.edges + n.roots || n.is_step);
     if (n.is_filled) continue;
     n.is_free = n.is(Op::CONST) || n.is(Op::IOTA) || n.is(Op::BUFFER) || n.is_staged();
-    n.reduces = n.is(Op::REDUCE_AXIS);
+    n.reduces = n.is(Op::REDUCE_AXIS) || n.is(Op::SCAN);
     const bool is_formula = n.is(Op::CONTIGUOUS_BACKWARD) && is_deferred(*n.value);
     for (const uint32_t source : n.sources()) {
       const Node& s = nodes_[source];

@@ -34,7 +34,7 @@ class Closure {
     bool is_tracked = false;    // as the Value is
     bool is_step = false;       // as the Value is
     bool is_free = false;       // made of constants alone: nothing is gained by storing it
-    bool reduces = false;       // a REDUCE_AXIS lies beneath it, under nothing that is stored
+    bool reduces = false;       // a REDUCE_AXIS or a SCAN lies beneath it, none of it stored
     bool is_candidate = false;  // is stored, if it is needed
     bool is_check = false;      // stored because it is the check of a guard, and for nothing else
     bool is_needed = false;     // must be computed

@@ -269,7 +269,8 @@ class Importer {
     std::array<UOp, Value::kMostSources> srcs;
     const size_t count = n.source_count;
     for (size_t i = 0; i < count; i++) srcs[i] = source(n, i);
-    const Arg arg = v.is(Op::REDUCE_AXIS) ? Arg::op_ints(v.numbers()) : Arg{};
+    const bool has_axes = v.is(Op::REDUCE_AXIS) || v.is(Op::SCAN);
+    const Arg arg = has_axes ? Arg::op_ints(v.numbers()) : Arg{};
     return arena_->make(v.op(), v.dtype(), std::span(srcs.data(), count), arg);
   }
 

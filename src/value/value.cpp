@@ -260,6 +260,9 @@ uint8_t Value::gradient_reads() const {
   if (op_ == Op::MUL) return uint8_t((tracks(1) ? kReadsS0 : 0) | (tracks(0) ? kReadsS1 : 0));
   if (op_ == Op::FDIV && !tracks(1)) return kReadsS1;
   if (op_ == Op::REDUCE_AXIS && Op(numbers()[0]) == Op::ADD) return 0;
+  if (op_ == Op::SCAN && Op(numbers()[0]) == Op::ADD) {
+    return source_count_ < 2 ? 0 : uint8_t(kReadsS1 | (tracks(1) ? kReadsOut : 0));
+  }
   if (op_ == Op::AFTER) {
     const std::optional<Scatter> how = scatter();
     const bool is_sum = !how || !how->combines() || how->op == Op::ADD;

@@ -46,6 +46,7 @@ class Value {
   //   PAD, SHRINK    one number per axis, then a second one per axis, as in ops.def
   //   VIEW           strides, then the offset
   //   REDUCE_AXIS    the op, then the axes
+  //   SCAN           the op, then the axis
   //   AFTER          sizes, strides and offset of the view that is written: sources are the old
   //                  version and the value, which has the view's shape or is a scalar. With three
   //                  numbers more (a Scatter) it writes where an index says, or combines by an op:

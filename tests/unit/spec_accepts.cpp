@@ -60,6 +60,11 @@ constexpr Legal kLegal[] = {
 %d = DETACH float32 (%t)
 %b = CONTIGUOUS_BACKWARD float32 (%d)
 %root = SINK void (%c, %b))"},
+    {"scans", kTensor, R"(
+%sum = SCAN float32 (%x) ADD [1]
+%most = SCAN float32 (%x) MAX [0]
+%decaying = SCAN float32 (%sum, %most) ADD [0]
+%root = SINK void (%decaying))"},
     {"store_to_views_of_versions", kTensor, R"(
 %box = SHRINK float32 (%x, %one, %zero, %two, %three)
 %value = SHRINK float32 (%x, %zero, %zero, %one, %three)

@@ -92,6 +92,7 @@ class Chooser {
     } else if (target_.vector_bytes > 0) {
       const UOp along = best_vector_range();
       if (!along || !tile_transposition(along)) {
+        if (!along) run_lines_together();
         thread(along);
         if (along) vectorize_loop(along.range_id());
       }
@@ -534,6 +535,24 @@ class Chooser {
     } else if (copies >= 2 && vectors >= 2 * copies) {
       attempt(OptKind::kUpcast, id, copies);
     }
+  }
+
+  // Where a register is carried from one iteration to the next, each waits for the one before:
+  // those of several lines do not.
+  void run_lines_together() {
+    const auto is_carried = [](UOp n) {
+      return n.is(Op::AFTER) && n.src(0).is(Op::DEFINE_REG) &&
+             std::ranges::any_of(n.srcs(), [](UOp s) { return s.is(Op::STORE); }) &&
+             std::ranges::any_of(n.srcs(), [](UOp s) { return s.is(Op::RANGE); });
+    };
+    const auto carried = std::ranges::find_if(order_, is_carried);
+    if (carried == order_.end() || !reductions_.empty()) return;
+    UOp lines;  // the innermost loop around it
+    for (UOp r : loops_of_end()) {
+      if (r.axis() == AxisType::kGlobal && is_in_scope(r, *carried)) lines = r;
+    }
+    if (!lines || nodes_in(lines) > kCopyNodes / kGroups) return;
+    if (most_places(lines) >= 2 * kGroups) attempt(OptKind::kUpcast, lines.range_id(), kGroups);
   }
 
   void vectorize_reductions() {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <numeric>
 #include <optional>
-#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -121,13 +121,52 @@ bool is_injective(UOp index, UOp range) {
   return reach.coefficient > 0;
 }
 
+// Whether iteration r of the range touches elements r * stride to r * stride + stride - 1 alone,
+// and which stride that is: 0 where it is not so.
+int64_t block_stride(UOp index, UOp range) {
+  const std::optional<LinearSum> sum = linear_sum(index);
+  if (!sum) return 0;
+  int64_t stride = 0;
+  Interval rest{sum->constant, sum->constant};
+  for (const Term& t : sum->terms) {
+    if (t.base == range) {
+      stride = t.coefficient;
+      continue;
+    }
+    const Interval own = bounds(t.base);
+    if (own.lo == Interval::kLow || own.hi == Interval::kHigh) return 0;
+    const int64_t low = t.coefficient < 0 ? own.hi : own.lo,
+                  high = t.coefficient < 0 ? own.lo : own.hi;
+    int64_t first = 0, last = 0;
+    if (__builtin_mul_overflow(t.coefficient, low, &first) ||
+        __builtin_mul_overflow(t.coefficient, high, &last) ||
+        __builtin_add_overflow(rest.lo, first, &rest.lo) ||
+        __builtin_add_overflow(rest.hi, last, &rest.hi)) {
+      return 0;
+    }
+  }
+  return rest.lo >= 0 && rest.hi < stride ? stride : 0;
+}
+
+// Whether all accesses inside of the range to a memory stay in the block of their iteration.
+bool has_own_blocks(const std::vector<UOp>& inside, UOp memory, UOp range) {
+  int64_t stride = 0;
+  return std::ranges::all_of(inside, [&](UOp n) {
+    if (!n.is(Op::LOAD) && !is_memory_store(n)) return true;
+    if (place_of(n.src(0)).base != memory) return true;
+    const int64_t own = block_stride(index_of(n), range);
+    if (stride == 0) stride = own;
+    return own > 0 && own == stride;
+  });
+}
+
 bool is_parallel(UOp sink, UOp range) {
   if (ranges_of(range).size() > 1) return false;  // its size changes with another loop
   const std::vector<UOp> closers = closers_of(sink, range);
   if (closers.empty() || !std::ranges::all_of(closers, [](UOp n) { return n.is(Op::END); })) {
     return false;
   }
-  std::unordered_map<UOp, UOp> written;  // memory: index
+  std::unordered_set<UOp> written;
   std::vector<UOp> inside;
   for (UOp n : toposort(sink)) {
     // Registers and local memory live in one iteration, and so do those that are opened in it; one
@@ -142,17 +181,19 @@ bool is_parallel(UOp sink, UOp range) {
     }
     if (is_in_scope(range, n)) inside.push_back(n);
   }
+  const auto is_one_place = [&](UOp memory, UOp index) {
+    return is_injective(index, range) && std::ranges::all_of(inside, [&](UOp n) {
+             const bool is_access = n.is(Op::LOAD) || is_memory_store(n);
+             return !is_access || place_of(n.src(0)).base != memory || index_of(n) == index;
+           });
+  };
   for (UOp n : inside) {
     if (!is_memory_store(n) || place_of(n.src(0)).base.is(Op::DEFINE_LOCAL)) continue;
-    const auto [at, is_new] = written.emplace(place_of(n.src(0)).base, index_of(n));
-    if (!is_new && at->second != index_of(n)) return false;
-    if (!is_injective(index_of(n), range)) return false;
+    const UOp memory = place_of(n.src(0)).base;
+    if (!written.insert(memory).second) continue;
+    if (!is_one_place(memory, index_of(n)) && !has_own_blocks(inside, memory, range)) return false;
   }
-  return std::ranges::all_of(inside, [&](UOp n) {
-    if (!n.is(Op::LOAD)) return true;
-    const auto at = written.find(place_of(n.src(0)).base);
-    return at == written.end() || at->second == index_of(n);
-  });
+  return true;
 }
 
 }  // namespace

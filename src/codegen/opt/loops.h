@@ -17,9 +17,9 @@ int64_t free_range_id(UOp sink);
 std::vector<UOp> closers_of(UOp sink, UOp range);
 
 // Loops whose iterations can be done in any order, or at once, get the axis type global: those that
-// are closed by ENDs alone, where each iteration writes elements of its own, reads of written
-// memory are of the element that the same iteration writes, and no register goes from one to the
-// next. What a global loop is cut into is parallel, too.
+// are closed by ENDs alone, where no register goes from one iteration to the next, and each writes
+// elements of its own: one, and reads no other of that memory, or any of a block that no other
+// iteration touches. What a global loop is cut into is parallel, too.
 UOp mark_parallel_loops(UOp sink);
 
 // Of a LOAD or a STORE to memory.

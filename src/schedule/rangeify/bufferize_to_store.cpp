@@ -17,6 +17,7 @@
 #include "ir/walk.h"
 #include "schedule/rangeify/index_math.h"
 #include "schedule/rangeify/loop_order.h"
+#include "schedule/rangeify/stored_values.h"
 
 namespace weft {
 namespace {
@@ -59,7 +60,8 @@ class Storer {
     if (is_local && !loops.empty()) memory = after(memory, loops);
     const UOp place = index(memory, simplify_index(flat_index(arena_, shape, srcs.subspan(1))));
     UOp effect = place.assign(value);
-    const std::vector<UOp> ranges = ordered_loops(n, srcs);
+    IndexList ranges = ordered_loops(n, srcs);
+    put_carried_last(value, ranges);
     if (!ranges.empty()) effect = end(effect, ranges);
     if (is_local) effect = barrier({&effect, 1});
     return after(memory, effect);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -66,6 +67,10 @@ struct Root {
   size_t statements = 0;
   size_t buffers = 0;
   size_t reductions = 0;
+  // Of a value that is surely stored, its own ranges: a SCAN may run in these loops, the one over
+  // its axis innermost.
+  std::optional<TupleId> own;
+  std::optional<int64_t> scanned;  // the axis of the SCANs that do
 };
 
 // What users have asked of a node so far.
@@ -94,6 +99,7 @@ class Assignment {
     if (n.is(Op::CONTIGUOUS) || n.is(Op::COPY)) return visit_stored(n, Storing::kMust);
     const bool computes =
         is_elementwise(n.op()) || n.is(Op::REDUCE_AXIS) || n.is(Op::IOTA) || is_gather(n);
+    if (n.is(Op::SCAN) && demands_.has(n)) return visit_scan(n);
     if (!computes || n.dtype().is_index() || !demands_.has(n)) return;
     visit_value(n);
   }
@@ -152,6 +158,20 @@ class Assignment {
     assign(n, d.at, d.root, Storing::kNever);
   }
 
+  // Its elements exist one after the other: they are stored, or used as they come by the one value
+  // that is stored in the same loops.
+  void visit_scan(UOp n) {
+    const Demand& d = demand(n);
+    Root& root = roots_[d.root];
+    const int64_t axis = n.ints()[0];
+    const bool is_full =
+        root.statements >= c_.limits().statements || root.buffers + 4 > c_.limits().buffers;
+    const bool runs_there = root.own == d.at && !d.differs && root.scanned.value_or(axis) == axis;
+    if (is_full || !runs_there) return visit_stored(n, Storing::kMust);
+    root.scanned = axis;
+    assign(n, d.at, d.root, Storing::kNever);
+  }
+
   bool is_in_reduction(TupleId at) const {
     return std::ranges::any_of(c_.tuple(at), [](UOp i) {
       return std::ranges::any_of(ranges_of(i), [](UOp r) { return r.axis() == AxisType::kReduce; });
@@ -159,7 +179,11 @@ class Assignment {
   }
 
   void visit_stored(UOp n, Storing storing) {
-    assign(n, c_.keep(c_.ranges_of_shape(shape_of(n))), new_root(), storing);
+    const TupleId at = c_.keep(c_.ranges_of_shape(shape_of(n)));
+    const uint32_t root = new_root();
+    if (storing == Storing::kMust) roots_[root].own = at;
+    if (n.is(Op::SCAN)) roots_[root].scanned = n.ints()[0];
+    assign(n, at, root, storing);
   }
 
   void assign(UOp n, TupleId at, uint32_t root, Storing storing) {

@@ -66,4 +66,19 @@ double places(std::span<const UOp> ranges) {
   return product;
 }
 
+void put_carried_last(UOp value, std::vector<UOp>& ranges) {
+  if (ranges.size() < 2) return;
+  std::vector<UOp> carried;
+  const UOp roots[] = {value};
+  visit_computation(roots, [&](UOp n) {
+    if (!n.is(Op::AFTER) || !n.src(0).is(Op::DEFINE_REG)) return;
+    const bool is_started = std::ranges::any_of(n.srcs(), [](UOp s) { return s.is(Op::STORE); });
+    for (UOp s : n.srcs()) {
+      if (is_started && s.is(Op::RANGE)) carried.push_back(s);
+    }
+  });
+  std::ranges::stable_partition(
+      ranges, [&](UOp r) { return std::ranges::find(carried, r) == carried.end(); });
+}
+
 }  // namespace weft

@@ -71,6 +71,10 @@ void visit_computation(std::span<const UOp> roots, Visit&& visit) {
   }
 }
 
+// A register lives through the loops that it waits for beside its start: of the ranges that store
+// the value, those come last, which is innermost.
+void put_carried_last(UOp value, std::vector<UOp>& ranges);
+
 // The sizes of ranges, multiplied: a symbolic size counts as its largest.
 double places(std::span<const UOp> ranges);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "ir/place.h"
 #include "ir/print.h"
 #include "ir/reads.h"
+#include "ir/scalar.h"
 #include "ir/scope.h"
 #include "ir/shape.h"
 #include "schedule/rangeify/index_math.h"
@@ -38,6 +40,7 @@ class Transform {
     const std::vector<UOp>& order = c_.order;
     for (UOp n : order) {
       if (n.is(Op::AFTER) && n.src(0).is(Op::CONTIGUOUS)) written_.put_number(n.src(0), 1);
+      has_scans_ = has_scans_ || n.is(Op::SCAN);
     }
     for (UOp n : order) {
       const Lower rule = kLower[size_t(n.op())];
@@ -141,6 +144,59 @@ class Transform {
   UOp reduced_once(UOp n, UOp value) {
     const bool is_sum_of_floats = n.arg_op() == Op::ADD && n.dtype().is_float();
     return is_sum_of_floats ? value + constant(arena_, n.dtype(), 0.0) : value;
+  }
+
+  // What a register holds in the iteration of the axis' loop, which runs innermost and in order
+  // (bufferize_to_store); it is started for every line.
+  UOp lower_scan(UOp n) {
+    if (!c_.has(n)) return {};
+    const UOp value = read(c_.edge(n, 0));
+    const IndexList& at = c_.tuple(c_[n].at);
+    const UOp along = at[size_t(n.ints()[0])];
+    if (!along.is(Op::RANGE)) return stored(n, value);
+    const Op op = n.arg_op();
+    const DType wide = scan_dtype(op, n.dtype());
+    const bool is_choice = (op == Op::MAX || op == Op::MIN) && wide.is_float();
+    const auto taken_in = [&](UOp x) {
+      if (x.dtype() != wide) x = cast(x, wide);
+      return is_choice ? order_of_float(x, op) : x;
+    };
+    const UOp taken = taken_in(value),
+              identity = taken_in(constant_bits(arena_, wide, *identity_bits(op, wide)));
+    const DType type = taken.dtype();
+    const UOp reg = define_reg(arena_, type, arena_.fresh_id());
+    std::vector<UOp> line{reg};
+    for (UOp r : outer_loops(n)) line.push_back(r);
+    for (UOp r : at) {
+      if (r.is(Op::RANGE) && r != along) line.push_back(r);
+    }
+    const UOp fresh = line.size() == 1 ? reg : arena_.make(Op::AFTER, type, line);
+    const UOp start = arena_.make(Op::STORE, type, {fresh, identity});
+    const UOp before = arena_.make(Op::AFTER, type, {reg, start, along});
+    UOp held = before;
+    if (n.src_count() > 1) held = held * taken_in(read(c_.edge(n, 1)));
+    held = arena_.make(op, type, {held, taken});
+    const UOp step = arena_.make(Op::STORE, type, {before, held});
+    UOp result = arena_.make(Op::AFTER, type, {reg, step});
+    if (is_choice) result = bitcast(with_sign_last(result), wide);
+    return stored(n, wide == n.dtype() ? result : cast(result, n.dtype()));
+  }
+
+  // Integers with the order of floats, for which one comparison chooses: a NaN is the one that wins
+  // against all. with_sign_last() is its own inverse.
+  UOp order_of_float(UOp x, Op op) {
+    const bool is_wide = x.dtype().bits() == 64;
+    const DType type = is_wide ? dtypes::int64 : dtypes::int32;
+    const uint64_t nan = op == Op::MAX ? greatest_bits(type) : least_bits(type);
+    return where(not_equal(x, x), constant_bits(arena_, type, nan),
+                 with_sign_last(bitcast(x, type)));
+  }
+  // Negative floats grow as the rest of their bits gets smaller.
+  UOp with_sign_last(UOp bits) {
+    const DType type = bits.dtype();
+    const UOp places = constant(arena_, type, int64_t(type.bits()) - 1);
+    const UOp rest = constant_bits(arena_, type, greatest_bits(type));
+    return binary(Op::XOR, bits, binary(Op::SHR, bits, places) & rest);
   }
 
   UOp lower_contiguous(UOp n) {
@@ -256,6 +312,7 @@ class Transform {
     for (UOp r : at) {
       if (r.is(Op::RANGE) && is_in_scope(r, effect)) ranges.push_back(r);  // else it is done once
     }
+    if (has_scans_) put_carried_last(effect.src(1), ranges);
     ranges.insert(ranges.end(), loops.begin(), loops.end());
     return ranges.empty() ? effect : end(effect, ranges);
   }
@@ -337,6 +394,7 @@ class Transform {
     table[size_t(Op::INDEX)] = &Transform::lower_gather;
     table[size_t(Op::IOTA)] = &Transform::lower_iota;
     table[size_t(Op::REDUCE_AXIS)] = &Transform::lower_reduce;
+    table[size_t(Op::SCAN)] = &Transform::lower_scan;
     table[size_t(Op::CONTIGUOUS)] = &Transform::lower_contiguous;
     table[size_t(Op::COPY)] = &Transform::lower_copy;
     table[size_t(Op::STORE)] = &Transform::lower_store;
@@ -350,6 +408,7 @@ class Transform {
   const IndexingContext& c_;
   Arena& arena_;
   NodeMap lowered_;
+  bool has_scans_ = false;
   NodeMap written_;  // values that are written to: their memory is nobody else's
 };
 constexpr std::array<Transform::Lower, kOpCount> Transform::kLower = Transform::rules();
