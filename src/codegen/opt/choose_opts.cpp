@@ -543,19 +543,21 @@ class Chooser {
   // ---- threads
 
   // The outermost loop that has work for all cores; a loop that will be cut further is given out in
-  // pieces.
+  // pieces. Where no loop will be, one with work for some of the cores.
   void thread(UOp along) {
     if (target_.cores < 2 || work() < double(kThreadWork)) return;
     const int64_t cores = int64_t(target_.cores);
+    if (thread_one(along, cores)) return;
+    if (!along && !thread_one({}, (cores + 1) / 2)) thread_one({}, 2);
+  }
+  bool thread_one(UOp along, int64_t least) {
     for (UOp r : loops_of_end()) {
-      if (most_places(r) < cores || r.axis() != AxisType::kGlobal) continue;
-      if (r != along) {
-        if (attempt(OptKind::kThread, r.range_id(), 0)) return;
-        continue;
-      }
-      const int64_t piece = (most_places(r) / (cores * 4) + 1023) / 1024 * 1024;
-      if (attempt(OptKind::kThread, r.range_id(), std::max<int64_t>(piece, 4096))) return;
+      if (most_places(r) < least || r.axis() != AxisType::kGlobal) continue;
+      const int64_t piece = (most_places(r) / (int64_t(target_.cores) * 4) + 1023) / 1024 * 1024;
+      const int64_t amount = r == along ? std::max<int64_t>(piece, 4096) : 0;
+      if (attempt(OptKind::kThread, r.range_id(), amount)) return true;
     }
+    return false;
   }
 
   UOp sink_;
