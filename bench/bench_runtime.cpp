@@ -68,7 +68,6 @@ nlohmann::json measure_compilers(int repeats) {
 
 nlohmann::json measure_loops(int repeats) {
   nlohmann::json out;
-  out["openmp"] = openmp_runtime();
   out["threads"] = parallel_threads();
   const auto nothing = [](const void*, int64_t, int64_t) {};
   parallel_for(1000, nothing, nullptr);

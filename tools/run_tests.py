@@ -55,11 +55,12 @@ PYTHON_FUZZ: list[tuple[str, int, int, dict[str, str]]] = [
     ("fuzz_loop_gradients", 1, 80, {"WEFT_DEVICE": "REF"}),
     ("fuzz_torch_loops", 1, 300, {"WEFT_DEVICE": "REF"}),
     ("fuzz_torch_loops", 2, 50, {"WEFT_DEVICE": "CPU"}),
+    ("fuzz_sums", 1, 400, {"WEFT_DEVICE": "CPU"}),
     ("fuzz_torch", 1, 600, {"WEFT_DEVICE": "REF"}),
     ("fuzz_torch", 2, 120, {"WEFT_DEVICE": "CPU"}),
 ]
 
-NEEDS_TORCH = {"fuzz_gradients", "fuzz_loop_gradients"}
+NEEDS_TORCH = {"fuzz_gradients", "fuzz_loop_gradients", "fuzz_sums"}
 NEEDS_TORCH_DEVICE = {"fuzz_torch", "fuzz_torch_loops"}
 
 # (dtype, one operator in so many, samples of each of its forms at most): OpInfos, which together take at most 4 minutes
@@ -99,8 +100,7 @@ SANITIZERS = {
     "asan-ubsan": {"ASAN_OPTIONS": "halt_on_error=1:detect_stack_use_after_return=1",
                    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
                    "LSAN_OPTIONS": f"suppressions={ROOT / 'tests/lsan.supp'}"},
-    "tsan": {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1:"
-                             f"suppressions={ROOT / 'tests/tsan.supp'}"},
+    "tsan": {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"},
 }
 
 

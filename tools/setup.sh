@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages=(g++ cmake ninja-build ccache libgtest-dev libbenchmark-dev libfmt-dev nlohmann-json3-dev
-          python3-venv python3-dev valgrind libllvm19 libgomp1
+          python3-venv python3-dev valgrind libllvm19
           ocl-icd-libopencl1 pocl-opencl-icd libvulkan1 mesa-vulkan-drivers)
 
 install_packages() {

@@ -19,6 +19,8 @@
 namespace weft {
 namespace {
 
+constexpr int kMostThreads = 4096;
+
 int read_int(const char* name, int fallback, int most) {
   const char* text = std::getenv(name);
   if (text == nullptr || *text == '\0') return fallback;
@@ -34,6 +36,14 @@ int read_int(const char* name, int fallback, int most) {
 std::string read_text(const char* name, std::string fallback) {
   const char* text = std::getenv(name);
   return text == nullptr || *text == '\0' ? std::move(fallback) : std::string(text);
+}
+
+// The first of OpenMP's numbers of threads, one for each level of nesting; 0: none.
+int openmp_threads() {
+  const std::string text = read_text("OMP_NUM_THREADS", {});
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && value > 0 && value <= kMostThreads ? value : 0;
 }
 
 std::string default_cache_dir() {
@@ -58,7 +68,7 @@ Config config_from_environment() {
   config.stats = read_int("WEFT_STATS", 0, 2);
   config.device = read_text("WEFT_DEVICE", config.device);
   config.schedule = read_int("WEFT_SCHEDULE", 1, 2);
-  config.threads = read_int("WEFT_THREADS", 0, 4096);
+  config.threads = read_int("WEFT_THREADS", openmp_threads(), kMostThreads);
   config.beam = read_int("WEFT_BEAM", 0, kMostBeam);
   config.beam_seconds = read_int("WEFT_BEAM_SECONDS", config.beam_seconds, 1 << 20);
   config.cache_dir = read_text("WEFT_CACHE_DIR", default_cache_dir());

@@ -18,6 +18,7 @@
 #include "codegen/opt/choose_opts.h"
 #include "codegen/opt/opt.h"
 #include "codegen/reduce_to_registers.h"
+#include "codegen/sum_in_blocks.h"
 #include "codegen/target.h"
 #include "codegen/vectorize.h"
 #include "codegen/widen_loads.h"
@@ -64,6 +65,7 @@ UOp lower(UOp ast, const Target& target, std::span<const Opt> opts, Trace* trace
   passes.run("canonical", canonical);
   passes.run("gate loads", gate_loads);
   passes.run("optimise", [&](UOp n) { return apply_opts(n, opts); });
+  passes.run("sum in blocks", [&](UOp n) { return sum_in_blocks(n, target); });
   passes.run("expand", expand);
   passes.run("reduce to registers", [&](UOp n) { return reduce_to_registers(n, target); });
   passes.run("gpudims", [&](UOp n) { return gpudims(n, target); });

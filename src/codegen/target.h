@@ -39,6 +39,9 @@ struct Target {
   size_t vector_registers = 32;
   size_t cores = 1;              // that share one kernel
   size_t cache_bytes = 1 << 20;  // of the cache that one core has to itself
+  // Additions of floats in a row, before their sum is added to another one; the second where
+  // registers do not hold both sums of every copy.
+  int64_t sum_block = 32, long_sum_block = 512;
   // Ops that the target does by itself, by the scalar dtype of their last source, each with exactly
   // the meaning that ops.def gives it. All others are decomposed. CAST is native between two dtypes
   // that are both in its set. LOAD, STORE and BITCAST take every dtype: one that has no arithmetic

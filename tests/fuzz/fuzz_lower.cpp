@@ -55,12 +55,13 @@ void fuzz_one(weft::fuzz::Choices& choices) {
   std::string text;
   try {
     const bool has_groups = choices.one_in(2);
-    const Target target = has_groups ? group_target(choices) : Target{.name = "test"};
+    Target target = has_groups ? group_target(choices) : Target{.name = "test"};
     const Schedule schedule = make_schedule(sink, {.limits = target.limits});
     got = test::run_schedule(schedule, buffers, [&](UOp ast) {
       text += "\n" + print(ast);
       const bool may_cut = is_exact || fuzz::is_exact_in_any_order(ast);
       const auto reductions = may_cut ? fuzz::Reductions::kCut : fuzz::Reductions::kLeft;
+      if (may_cut) target.sum_block = int64_t(choices.below(5)) + 2;
       const bool is_chosen = has_groups && may_cut && choices.one_in(3);
       const OptList opts = is_chosen
                                ? choose_opts(gate_loads(ast), target)

@@ -24,6 +24,7 @@
 #include "codegen/linearize.h"
 #include "codegen/opt/opt.h"
 #include "codegen/reduce_to_registers.h"
+#include "codegen/sum_in_blocks.h"
 #include "codegen/target.h"
 #include "codegen/vectorize.h"
 #include "codegen/widen_loads.h"
@@ -133,6 +134,7 @@ const std::map<std::string, PassFunction>& passes() {
        }},
       {"gate_loads", [](UOp n) { return print(checked(gate_loads(n), kernel)); }},
       {"expand", [](UOp n) { return print(checked(expand(n), kernel)); }},
+      {"sum_in_blocks", [](UOp n) { return print(checked(sum_in_blocks(n, target()), kernel)); }},
       {"reduce_to_registers",
        [](UOp n) { return print(checked(reduce_to_registers(n, target()), kernel)); }},
       {"vectorize", [](UOp n) { return print(checked(vectorize(n), kernel)); }},

@@ -69,6 +69,23 @@ TEST(LinearizeOrder, LoopsOneAfterTheOther) {
   EXPECT_EQ(count(linear, Op::END), 2U);
 }
 
+// A second pair of loops, of which the inner one has a size that depends on the outer one, has ids
+// of its own.
+TEST(LinearizeOrder, LoopsOfDependentSizesOneAfterTheOther) {
+  Arena arena;
+  const UOp m = define_global(arena, dtypes::float32, 5, 0), i = range(arena, 2, 0);
+  const UOp j = arena.make(Op::RANGE, dtypes::index,
+                           {min(index_const(arena, 3), index_const(arena, 5) - i * 3)},
+                           Arg::range(1, AxisType::kLoop));
+  const std::vector<UOp> loops{i, j};
+  const UOp at = i * 3 + j;
+  const UOp ones = end(index(m, at).assign(number(arena, 1)), loops);
+  const UOp filled = after(m, ones);
+  const UOp back = load(index(filled, index_const(arena, 4) - at));
+  const UOp sums = end(index(filled, at).assign(back + number(arena, 1)), loops);
+  EXPECT_EQ(run(listed(sink(sums)), {9, 9, 9, 9, 9}), (std::vector<double>{2, 2, 2, 3, 3}));
+}
+
 // ENDs of one RANGE are one loop, unless one of them waits for the other.
 TEST(LinearizeOrder, OneLoopForAllThatCanBeInIt) {
   Arena arena;

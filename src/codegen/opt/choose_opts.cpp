@@ -573,24 +573,27 @@ class Chooser {
   // ---- threads
 
   // The outermost loop that has work for all cores; a loop that will be cut further is given out in
-  // pieces.
+  // pieces. Where no loop will be, one with work for some of the cores.
   void thread(UOp along) {
     if (target_.cores < 2 || work() < double(kThreadWork)) return;
     const int64_t cores = int64_t(target_.cores);
+    if (thread_one(along, cores)) return;
+    if (!along && !thread_one({}, (cores + 1) / 2)) thread_one({}, 2);
+  }
+  bool thread_one(UOp along, int64_t least) {
     for (UOp r : loops_of_end()) {
-      if (most_places(r) < cores || r.axis() != AxisType::kGlobal) continue;
+      if (most_places(r) < least || r.axis() != AxisType::kGlobal) continue;
       // Every thread would compute what stands outside of the loop.
-      if (has_reduction_outside(r)) return;
-      if (r != along) {
-        if (attempt(OptKind::kThread, r.range_id(), 0)) return;
-        continue;
-      }
+      if (has_reduction_outside(r)) return false;
       // Whole cache lines, and as many as are worth a thread.
-      const auto each = int64_t(work() / double(most_places(r)));
-      const int64_t lines = each < 4 ? 1024 : 64, least = std::max<int64_t>(lines, 4096 / each);
-      const int64_t piece = (most_places(r) / (cores * 4) + lines - 1) / lines * lines;
-      if (attempt(OptKind::kThread, r.range_id(), std::max(piece, least))) return;
+      const auto each = std::max<int64_t>(int64_t(work() / double(most_places(r))), 1);
+      const int64_t lines = each < 4 ? 1024 : 64, fewest = std::max<int64_t>(lines, 4096 / each);
+      const int64_t piece =
+          (most_places(r) / (int64_t(target_.cores) * 4) + lines - 1) / lines * lines;
+      const int64_t amount = r == along ? std::max(piece, fewest) : 0;
+      if (attempt(OptKind::kThread, r.range_id(), amount)) return true;
     }
+    return false;
   }
 
   bool has_reduction_outside(UOp loop) const {

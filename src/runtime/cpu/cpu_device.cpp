@@ -221,9 +221,9 @@ class CpuDevice : public Device {
     const Target& target = target_of(used);
     const std::string identity =
         used == Toolchain::kLlvm ? llvm_identity() : std::string(c_compiler_identity());
-    return fmt::format("kernels by {}, {} cores, vectors of {} bytes, OpenMP runtime {}",
+    return fmt::format("kernels by {}, {} cores, vectors of {} bytes, {} threads",
                        identity.substr(0, identity.find(' ')),  // its file
-                       target.cores, target.vector_bytes, openmp_runtime());
+                       target.cores, target.vector_bytes, parallel_threads());
   }
   std::string missing() const override {
     if (fixed_ ? is_installed(*fixed_)

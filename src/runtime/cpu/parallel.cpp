@@ -1,108 +1,58 @@
-// GOMP_parallel, which the runtimes of GCC, LLVM and Intel all export, called as a compiler would.
+// The calling thread publishes its loop in a slot, does pieces of it until none is left, and waits
+// for those that others have begun. Who joins late finds nothing to do and holds up nobody.
 #include "runtime/cpu/parallel.h"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
+#include <mutex>
+#include <system_error>
+#include <thread>
 
-#include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
+#include <signal.h>
 
 #include "base/address_room.h"
 #include "base/config.h"
-#include "base/dynamic_library.h"
+#include "runtime/cpu/host_cpu.h"
 
 namespace weft {
 namespace {
 
 constexpr size_t kMostThreads = 256;
+constexpr size_t kSlots = 4;             // loops of different threads that others help with at once
 constexpr int64_t kPiecesPerThread = 4;  // so that a thread that is late has others to help it
+// Kernels that follow each other do not wait for threads to wake up; others get the core soon.
+constexpr std::chrono::microseconds kSpin(20);
 
-struct OpenMp {
-  void (*parallel)(void (*)(void*), void*, unsigned threads, unsigned flags) = nullptr;
-  int (*max_threads)() = nullptr;
-  int (*thread_number)() = nullptr;
-  int (*thread_count)() = nullptr;
-  int (*in_parallel)() = nullptr;
-  std::string name = "none";
-
-  bool load(const DynamicLibrary& library, std::string where) {
-    const auto find = [&](const char* symbol) {
-      return library ? library.symbol(symbol) : dlsym(RTLD_DEFAULT, symbol);
-    };
-    parallel = reinterpret_cast<decltype(parallel)>(find("GOMP_parallel"));
-    max_threads = reinterpret_cast<decltype(max_threads)>(find("omp_get_max_threads"));
-    thread_number = reinterpret_cast<decltype(thread_number)>(find("omp_get_thread_num"));
-    thread_count = reinterpret_cast<decltype(thread_count)>(find("omp_get_num_threads"));
-    in_parallel = reinterpret_cast<decltype(in_parallel)>(find("omp_in_parallel"));
-    if (parallel != nullptr && max_threads != nullptr && thread_number != nullptr &&
-        thread_count != nullptr && in_parallel != nullptr) {
-      name = std::move(where);
-      return true;
-    }
-    parallel = nullptr;
-    return false;
-  }
-};
-
-// The path of a library of the process that is an OpenMP runtime by its name, whatever a wheel has
-// added to that.
-std::string loaded_runtime() {
-  std::string found;
-  const auto look = [](dl_phdr_info* info, size_t, void* into) {
-    const std::string_view path = info->dlpi_name;
-    const std::string_view file = path.substr(path.rfind('/') + 1);
-    for (const std::string_view start : {"libgomp", "libomp", "libiomp5"}) {
-      if (!file.starts_with(start)) continue;
-      *static_cast<std::string*>(into) = path;
-      return 1;
-    }
-    return 0;
-  };
-  dl_iterate_phdr(look, &found);
-  return found;
-}
-
-OpenMp find_openmp() {
-  OpenMp openmp;
-  if (const std::string path = loaded_runtime(); !path.empty()) {
-    if (openmp.load(DynamicLibrary::loaded(path), path)) return openmp;
-  }
-  if (openmp.load(DynamicLibrary(), "in the process")) return openmp;
-  // By default its threads wait spinning for milliseconds, at the end of which a busy machine takes
-  // the core away from them when there is work: a loop then costs 10 ms. This is 0.1 ms.
-  const EnvironmentDefault spin("GOMP_SPINCOUNT", "2000", "OMP_WAIT_POLICY");
-  for (const char* name : {"libgomp.so.1", "libomp.so.5", "libomp.so", "libiomp5.so"}) {
-    const DynamicLibrary library = DynamicLibrary::open(name);
-    if (library && openmp.load(library, name)) return openmp;
-  }
-  return openmp;
-}
-
-// A child has none of its parent's threads, and a runtime that waits for them waits for ever.
+// A child has none of its parent's threads.
 std::atomic<bool> is_forked = false;
+// Whether this thread does a piece of a loop.
+thread_local bool is_inside = false;
 
-const OpenMp& openmp() {
-  static const OpenMp& found = *[] {
-    pthread_atfork(nullptr, nullptr, [] { is_forked = true; });
-    return new OpenMp(find_openmp());
-  }();
-  return found;
+void pause_briefly() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
 }
 
-// A runtime that cannot start a thread ends the process. Whether this thread can have a team of so
-// many is tried when it is larger than the last one.
-bool can_start(size_t threads) {
-  thread_local size_t last = 1;
-  if (threads > last && !has_room_for_threads(threads - 1)) return false;
-  last = threads;
-  return true;
+// The value once it is not `old`: spins for a short time, then sleeps.
+uint32_t wait_for_change(const std::atomic<uint32_t>& value, uint32_t old) {
+  const auto end = std::chrono::steady_clock::now() + kSpin;
+  do {
+    for (int i = 0; i < 16; i++) {
+      const uint32_t now = value.load(std::memory_order_acquire);
+      if (now != old) return now;
+      pause_briefly();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  value.wait(old, std::memory_order_acquire);
+  return value.load(std::memory_order_acquire);
 }
 
 // The pieces that a thread is to do; others take from it what it has not begun.
@@ -111,66 +61,165 @@ struct alignas(64) Share {
   int64_t end;
 };
 
-struct Loop {
-  LoopBody body;
-  const void* context;
-  int64_t count, pieces;
-  size_t shares;
-  std::array<Share, kMostThreads> of;
+// A loop that threads may join. All but the atomics change only while nobody can.
+class Slot {
+ public:
+  bool try_take() { return !is_taken_.exchange(true, std::memory_order_acquire); }
+  void give_back() { is_taken_.store(false, std::memory_order_release); }
 
-  int64_t start_of(int64_t piece) const {
-    return count / pieces * piece + std::min(piece, count % pieces);
+  void publish(int64_t count, LoopBody body, const void* context, int64_t pieces, size_t shares) {
+    body_ = body;
+    context_ = context;
+    count_ = count;
+    pieces_ = pieces;
+    shares_ = shares;
+    for (size_t i = 0; i < shares; i++) {
+      of_[i].next.store(pieces * int64_t(i) / int64_t(shares), std::memory_order_relaxed);
+      of_[i].end = pieces * int64_t(i + 1) / int64_t(shares);
+    }
+    left_.store(0, std::memory_order_relaxed);
+    round_++;
+    open_.store(round_ << 32 | (shares - 1), std::memory_order_seq_cst);
   }
 
-  void work_on(Share& share) {
-    for (int64_t piece = share.next++; piece < share.end; piece = share.next++) {
-      body(context, start_of(piece), start_of(piece + 1));
+  // Nobody joins from here on; returns when all who have joined have left.
+  void close() {
+    const auto free = uint32_t(open_.exchange(round_ << 32, std::memory_order_acq_rel));
+    const uint32_t joined = uint32_t(shares_) - 1 - free;
+    uint32_t left = left_.load(std::memory_order_acquire);
+    while (left != joined) left = wait_for_change(left_, left);
+  }
+
+  // Whether there was a place in the loop and so something to do.
+  bool help(size_t thread) {
+    uint64_t open = open_.load(std::memory_order_acquire);
+    do {
+      if (uint32_t(open) == 0) return false;
+    } while (!open_.compare_exchange_weak(open, open - 1, std::memory_order_acq_rel));
+    work(thread);
+    left_.fetch_add(1, std::memory_order_acq_rel);
+    left_.notify_one();
+    return true;
+  }
+
+  void work(size_t thread) {
+    is_inside = true;
+    for (size_t i = 0; i < shares_; i++) {
+      Share& share = of_[(thread + i) % shares_];
+      for (int64_t piece = share.next++; piece < share.end; piece = share.next++) {
+        body_(context_, start_of(piece), start_of(piece + 1));
+      }
+    }
+    is_inside = false;
+  }
+
+ private:
+  int64_t start_of(int64_t piece) const {
+    return count_ / pieces_ * piece + std::min(piece, count_ % pieces_);
+  }
+
+  std::atomic<bool> is_taken_ = false;
+  std::atomic<uint64_t> open_ = 0;  // the round, and in the lower half the places that are free
+  std::atomic<uint32_t> left_ = 0;  // who has joined and is done
+  uint64_t round_ = 0;
+  LoopBody body_ = nullptr;
+  const void* context_ = nullptr;
+  int64_t count_ = 0, pieces_ = 0;
+  size_t shares_ = 0;
+  std::array<Share, kMostThreads> of_;
+};
+
+class Pool {
+ public:
+  Pool() {
+    pthread_atfork(nullptr, nullptr, [] { is_forked = true; });
+  }
+
+  // Null: others are at work in all of them.
+  Slot* take_slot() {
+    for (Slot& slot : slots_) {
+      if (slot.try_take()) return &slot;
+    }
+    return nullptr;
+  }
+
+  void wake(size_t helpers) {
+    news_.fetch_add(1, std::memory_order_seq_cst);
+    if (helpers >= count_.load(std::memory_order_relaxed)) return news_.notify_all();
+    for (size_t i = 0; i < helpers; i++) news_.notify_one();
+  }
+
+  // Starts threads up to so many, as far as the system has them.
+  void start(size_t threads) {
+    if (threads <= count_.load(std::memory_order_relaxed)) return;
+    const std::lock_guard lock(mutex_);
+    const size_t count = count_.load(std::memory_order_relaxed);
+    if (threads <= count || !has_room_for_threads(threads - count)) return;
+    sigset_t all, before;  // signals are for the threads of the program
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      for (size_t i = count; i < threads; i++) {
+        std::thread([this, i] { help(i + 1); }).detach();
+        count_.store(i + 1, std::memory_order_relaxed);
+      }
+    } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): there are fewer then
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+ private:
+  [[noreturn]] void help(size_t thread) {
+    uint32_t seen = 0;
+    for (;;) {
+      bool was_useful = false;
+      for (Slot& slot : slots_) was_useful |= slot.help(thread);
+      const uint32_t now = news_.load(std::memory_order_seq_cst);
+      if (was_useful || now != seen) {
+        seen = now;
+        continue;
+      }
+      seen = wait_for_change(news_, seen);
     }
   }
 
-  // Called by each thread of a team, however many there are.
-  static void work(void* loop) {
-    Loop& self = *static_cast<Loop*>(loop);
-    const size_t own = size_t(openmp().thread_number()) % self.shares;
-    for (size_t i = 0; i < self.shares; i++) self.work_on(self.of[(own + i) % self.shares]);
-  }
+  std::array<Slot, kSlots> slots_;
+  std::atomic<uint32_t> news_ = 0;  // changes with each loop
+  std::atomic<size_t> count_ = 0;
+  std::mutex mutex_;
 };
+
+// Its threads live until the process ends.
+Pool& pool() {
+  static Pool& instance = *new Pool;
+  return instance;
+}
 
 }  // namespace
 
 size_t parallel_threads() {
-  const OpenMp& runtime = openmp();
-  if (runtime.parallel == nullptr || is_forked || runtime.in_parallel() != 0) return 1;
+  static const size_t kCores = host_cores();
+  if (is_inside || is_forked) return 1;
   const int limit = config().threads;
-  const int available = runtime.max_threads();
-  return size_t(std::clamp(limit == 0 ? available : limit, 1, int(kMostThreads)));
+  return std::clamp<size_t>(limit == 0 ? kCores : size_t(limit), 1, kMostThreads);
 }
 
 void parallel_for(int64_t count, LoopBody body, const void* context) {
   if (count <= 0) return;
   const auto threads = int64_t(count == 1 ? 1 : parallel_threads());
-  if (threads == 1) {
+  Slot* slot = threads == 1 ? nullptr : pool().take_slot();
+  if (slot == nullptr) {
     body(context, 0, count);
     return;
   }
-  if (!can_start(size_t(std::min(threads, count)))) {
-    body(context, 0, count);
-    return;
-  }
-  Loop loop;  // shares past the last are not touched
-  loop.body = body;
-  loop.context = context;
-  loop.count = count;
-  loop.pieces = std::min(count, threads * kPiecesPerThread);
-  loop.shares = size_t(std::min(threads, loop.pieces));
-  const auto shares = int64_t(loop.shares);
-  for (int64_t i = 0; i < shares; i++) {
-    loop.of[size_t(i)].next.store(loop.pieces * i / shares, std::memory_order_relaxed);
-    loop.of[size_t(i)].end = loop.pieces * (i + 1) / shares;
-  }
-  openmp().parallel(&Loop::work, &loop, unsigned(loop.shares), 0);
+  const int64_t pieces = std::min(count, threads * kPiecesPerThread);
+  const auto shares = size_t(std::min(threads, pieces));
+  pool().start(shares - 1);
+  slot->publish(count, body, context, pieces, shares);
+  pool().wake(shares - 1);
+  slot->work(0);
+  slot->close();
+  slot->give_back();
 }
-
-const char* openmp_runtime() { return openmp().name.c_str(); }
 
 }  // namespace weft
