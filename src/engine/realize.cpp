@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/interrupt.h"
+#include "base/phases.h"
 #include "base/ref.h"
 #include "engine/custom_kernels.h"
 #include "engine/index_checks.h"
@@ -117,6 +118,7 @@ class DiskStore : public ScheduleStore {
 
 std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& device,
                                             ServedSizes sizes = ServedSizes::kAny) {
+  const PhaseTimer timer(Phase::kLookup);
   const uint64_t begin = shows(2) ? now_ns() : 0;
   const uint64_t misses = schedule_cache_counts().misses;
   DiskStore disk;
@@ -134,6 +136,7 @@ std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& de
 }
 
 CompiledSchedule compiled(std::shared_ptr<const Schedule> schedule, Device& device) {
+  const PhaseTimer timer(Phase::kBind);
   std::shared_ptr<const PreparedSchedule> prepared = prepare_schedule(*schedule, device);
   return {std::move(schedule), std::move(prepared)};
 }
@@ -191,7 +194,7 @@ std::vector<ScheduledKernel> describe(const CompiledSchedule& compiled) {
     variables.reserve(call.variables.size());
     for (const BoundVariable& variable : call.variables) variables.push_back(variable.value);
     kernel.flops = prepared->kernels[call.kernel].flops.count(variables);
-    kernel.source = prepared->kernels[call.kernel].program->source();
+    kernel.source = prepared->kernels[call.kernel].program->source(call.ast);
     kernels.push_back(std::move(kernel));
   }
   return kernels;
@@ -217,6 +220,7 @@ class Job {
  public:
   // The roots and all beneath them, seen at one moment.
   explicit Job(std::span<Storage* const> storages) {
+    const PhaseTimer timer(Phase::kImport);
     std::unique_lock lock(graph_mutex());
     for (auto waiting = waiting_in(storages); !waiting.empty(); waiting = waiting_in(storages)) {
       lock.unlock();
@@ -280,6 +284,7 @@ class Job {
     std::vector<Ref<Buffer>> outputs;
     if (uses_schedule()) {
       const auto [schedule, prepared] = compiled_schedule_of(imported, *device_);
+      const PhaseTimer timer(Phase::kRun);
       allocate_buffers(imported, *device_);
       outputs = run_schedule(*schedule, *prepared, imported);
     } else {
