@@ -1,13 +1,14 @@
 """`make bench`: weft beside tinygrad and other libraries.
 
-    run.py [rewrite] [schedule] [cpu] [compile] [calls] [setitem] [loops] [models] [lazy] [torch] [gpu]     all, unless told; `make bench BENCH_ARGS=schedule`
+    run.py [rewrite] [schedule] [cpu] [compile] [calls] [setitem] [loops] [models] [lazy] [torch] [steps] [gpu]     all, unless told; `make bench BENCH_ARGS=schedule`
 
 rewrite: both engines make the same graph from the same random numbers, apply the same rules in the same
 order and must come to the same result; times are CPU seconds, the best of several runs taken in turn, so
 only their ratio means something on a shared machine. Then: how weft's cost grows with the graph, and what
 the statistics cost, in instructions counted by callgrind. schedule: see scheduler.py; cpu (kernels): cpu.py; compile: compile_speed.py; calls:
 call_cost.py; setitem (loops of writes): setitem.py; loops (of reads and writes): loops.py; models (whole ones): models.py; lazy (ops and memory): lazy_cost.py;
-torch (steps on the PyTorch device): torch_device.py; gpu (kernels, where there is one): gpu.py.
+torch (steps on the PyTorch device): torch_device.py; steps (graphs that
+never repeat, first steps, memory): steps.py; gpu (kernels, where there is one): gpu.py.
 """
 import json
 import os
@@ -24,6 +25,7 @@ import loops
 import models
 import scheduler
 import setitem
+import steps
 import torch_device
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -128,7 +130,7 @@ SECTIONS = {"rewrite": rewrite_engine, "schedule": lambda: scheduler.report(BUIL
             "cpu": lambda: cpu.report(BUILD), "compile": lambda: compile_speed.report(BUILD),
             "calls": lambda: call_cost.report(BUILD, program("bench_runtime")), "setitem": lambda: setitem.report(BUILD),
             "loops": lambda: loops.report(BUILD), "models": lambda: models.report(BUILD), "lazy": lambda: lazy_cost.report(BUILD),
-            "torch": lambda: torch_device.report(BUILD),
+            "torch": lambda: torch_device.report(BUILD), "steps": steps.report,
             "gpu": lambda: subprocess.run([sys.executable, str(HERE / "gpu.py")], check=True)}
 
 

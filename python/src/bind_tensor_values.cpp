@@ -199,6 +199,58 @@ exponential, logarithm, sine or integer division 8. A reduction is one per eleme
 (91, 0)
 )")
       .def_prop_ro(
+          "lowered", [](const CountersView&) { return counters().lowered; },
+          "Kernels of the CPU that were turned into a program's text.")
+      .def_prop_ro(
+          "compiled", [](const CountersView&) { return counters().compiled; },
+          "Texts that a compiler of the CPU ran for: no code of them was in memory or on disk.")
+      .def(
+          "time_phases", [](const CountersView&, bool on) { time_phases(on); },
+          nb::arg("on") = true,
+          "Whether `seconds` counts from now on: a warm realise takes a few microseconds.")
+      .def_prop_ro(
+          "seconds",
+          [](const CountersView&) {
+            nb::dict seconds;
+            for (const auto& [name, value] : phase_seconds()) seconds[name.c_str()] = value;
+            return seconds;
+          },
+          R"(Where the CPU time of realising went, by phase, where time_phases() was called: that of threads
+that compile, too, and not that of threads that help to run a kernel.
+
+>>> from weft import counters
+>>> list(counters.seconds)
+['import', 'lookup', 'roll', 'rangeify', 'split', 'lower', 'compile', 'bind', 'run']
+)")
+      .def_prop_ro(
+          "cached_bytes",
+          [](const CountersView&) {
+            nb::dict bytes;
+            for (const auto& [name, count] : cached_bytes()) bytes[name.c_str()] = count;
+            return bytes;
+          },
+          R"(The memory of the process's caches, by name: schedules, families of them (which serve other
+sizes and scalars), and compiled kernels of the CPU. Together they stay within a bound
+(WEFT_MEMORY_CACHE_MB, 512 unless set): what was used least recently goes first.
+
+>>> from weft import counters
+>>> (Tensor([1.0, 2.0]) * 3).tolist()
+[3.0, 6.0]
+>>> counters.cached_bytes["schedules"] > 0
+True
+)")
+      .def(
+          "set_most_cached_bytes",
+          [](const CountersView&, int64_t bytes) { return set_most_cached_bytes(bytes); },
+          nb::arg("bytes"),
+          R"(Sets the bound of cached_bytes; returns the one before.
+
+>>> from weft import counters
+>>> before = counters.set_most_cached_bytes(64 << 20)
+>>> counters.set_most_cached_bytes(before)
+67108864
+)")
+      .def_prop_ro(
           "live_values", [](const CountersView&) { return live().values; },
           "Results of operations that something still holds, computed or not; reset() leaves it.")
       .def_prop_ro(

@@ -73,6 +73,7 @@ Config config_from_environment() {
   config.beam_seconds = read_int("WEFT_BEAM_SECONDS", config.beam_seconds, 1 << 20);
   config.cache_dir = read_text("WEFT_CACHE_DIR", default_cache_dir());
   config.most_cache_bytes = int64_t(read_int("WEFT_CACHE_MB", 1024, 1 << 30)) << 20;
+  config.most_cached_bytes = int64_t(read_int("WEFT_MEMORY_CACHE_MB", 512, 1 << 30)) << 20;
   config.compile_seconds = read_int("WEFT_COMPILE_SECONDS", config.compile_seconds, 1 << 20);
   config.c_compiler = read_text("CC", {});
   config.llvm_library = read_text("WEFT_LLVM", {});

@@ -26,6 +26,9 @@ struct Config {
   // $XDG_CACHE_HOME/weft, or .cache/weft in $HOME. Empty: nowhere.
   std::string cache_dir{};
   int64_t most_cache_bytes = int64_t(1024) << 20;  // WEFT_CACHE_MB; 0: nothing is kept
+  // WEFT_MEMORY_CACHE_MB: of the process's own memory, for schedules and compiled kernels that
+  // nothing uses at the moment
+  int64_t most_cached_bytes = int64_t(512) << 20;
   int compile_seconds = 60;    // WEFT_COMPILE_SECONDS: a C compiler that takes longer is killed
   std::string c_compiler{};    // CC: the C compiler, perhaps with arguments; empty: the first found
   std::string llvm_library{};  // WEFT_LLVM: the file of libLLVM; empty: the first found

@@ -93,6 +93,7 @@ class Region {
 
  private:
   enum class Merge : uint8_t { kAll, kNone };
+  static constexpr size_t kAtOnce = 64;  // writers, one for each bit of a word
 
   bool is_inside(UOp n) const {
     return n != range_ && (!range_ || is_in_scope(range_, n)) && !n.is(Op::RANGE);
@@ -272,19 +273,75 @@ class Region {
     for (size_t i = 0; i < items_.size(); i++) {
       for (const uint64_t m : items_[i].reads) readers[m].push_back(i);
     }
-    std::vector<std::pair<size_t, size_t>> edges;
+    std::vector<size_t> writers;
     for (size_t w = 0; w < items_.size(); w++) {
-      for (const uint64_t m : items_[w].writes) {
-        const auto at = readers.find(m);
-        if (at == readers.end()) continue;
-        for (const size_t r : at->second) {
-          const size_t reader = into_[r], writer = into_[w];
-          if (reader == writer || writes(items_[r].writes, m)) continue;
-          if (!waits_for(reader, writer)) edges.emplace_back(writer, reader);
+      const auto is_read = [&](uint64_t m) { return readers.contains(m); };
+      if (std::ranges::any_of(items_[w].writes, is_read)) writers.push_back(w);
+    }
+    if (writers.empty()) return;
+    std::vector<std::pair<size_t, size_t>> edges;
+    const std::vector<size_t> order = sources_first();
+    for (size_t first = 0; first < writers.size(); first += kAtOnce) {
+      const std::span some =
+          std::span(writers).subspan(first, std::min(kAtOnce, writers.size() - first));
+      const std::vector<uint64_t> waiting = waiting_for(some, order);
+      for (size_t bit = 0; bit < some.size(); bit++) {
+        const size_t w = some[bit], writer = into_[w];
+        for (const uint64_t m : items_[w].writes) {
+          const auto at = readers.find(m);
+          if (at == readers.end()) continue;
+          for (const size_t r : at->second) {
+            const size_t reader = into_[r];
+            if (reader == writer || writes(items_[r].writes, m)) continue;
+            if ((waiting[reader] >> bit & 1) == 0) edges.emplace_back(writer, reader);
+          }
         }
       }
     }
     for (const auto& [writer, reader] : edges) items_[writer].before.push_back(reader);
+  }
+
+  // All items, each behind those before it where they do not wait for each other.
+  std::vector<size_t> sources_first() const {
+    std::vector<size_t> order;
+    order.reserve(items_.size());
+    std::vector<bool> is_seen(items_.size());
+    std::vector<std::pair<size_t, size_t>> stack;
+    for (size_t i = 0; i < items_.size(); i++) {
+      if (is_seen[i]) continue;
+      is_seen[i] = true;
+      stack.emplace_back(i, 0);
+      while (!stack.empty()) {
+        auto& [at, next] = stack.back();
+        if (next == items_[at].before.size()) {
+          order.push_back(at);
+          stack.pop_back();
+          continue;
+        }
+        const size_t source = items_[at].before[next++];
+        if (is_seen[source]) continue;
+        is_seen[source] = true;
+        stack.emplace_back(source, 0);
+      }
+    }
+    return order;
+  }
+
+  // Of each item, which of at most kAtOnce writers it waits for: bit i is that of writers[i].
+  std::vector<uint64_t> waiting_for(std::span<const size_t> writers,
+                                    std::span<const size_t> order) const {
+    std::vector<uint64_t> bits(items_.size());
+    for (size_t i = 0; i < writers.size(); i++) bits[into_[writers[i]]] |= uint64_t(1) << i;
+    for (bool is_new = true; is_new;) {  // once, and again where items wait for each other
+      is_new = false;
+      for (const size_t at : order) {
+        uint64_t all = bits[at];
+        for (const size_t source : items_[at].before) all |= bits[source];
+        is_new = is_new || all != bits[at];
+        bits[at] = all;
+      }
+    }
+    return bits;
   }
 
   // False when items wait for each other.

@@ -100,7 +100,7 @@ ScheduledKernel describe_custom_kernel(const CustomKernel& kernel, Device& devic
     described.bytes += uint64_t(input->numel()) * uint64_t(input->dtype().item_bytes());
   }
   described.flops = prepared->flops.count({});
-  described.source = prepared->program->source();
+  described.source = prepared->program->source(kernel.ast.root);
   return described;
 }
 

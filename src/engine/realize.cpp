@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/interrupt.h"
+#include "base/phases.h"
 #include "base/ref.h"
 #include "engine/custom_kernels.h"
 #include "engine/index_checks.h"
@@ -121,6 +122,7 @@ class DiskStore : public ScheduleStore {
 std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& device,
                                             OutputMemory outputs,
                                             ServedSizes sizes = ServedSizes::kAny) {
+  const PhaseTimer timer(Phase::kLookup);
   const uint64_t begin = shows(2) ? now_ns() : 0;
   const uint64_t misses = schedule_cache_counts().misses;
   DiskStore disk;
@@ -139,6 +141,7 @@ std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& de
 }
 
 CompiledSchedule compiled(std::shared_ptr<const Schedule> schedule, Device& device) {
+  const PhaseTimer timer(Phase::kBind);
   std::shared_ptr<const PreparedSchedule> prepared = prepare_schedule(*schedule, device);
   return {std::move(schedule), std::move(prepared)};
 }
@@ -197,7 +200,7 @@ std::vector<ScheduledKernel> describe(const CompiledSchedule& compiled) {
     variables.reserve(call.variables.size());
     for (const BoundVariable& variable : call.variables) variables.push_back(variable.value);
     kernel.flops = prepared->kernels[call.kernel].flops.count(variables);
-    kernel.source = prepared->kernels[call.kernel].program->source();
+    kernel.source = prepared->kernels[call.kernel].program->source(call.ast);
     kernels.push_back(std::move(kernel));
   }
   return kernels;
@@ -223,6 +226,7 @@ class Job {
  public:
   // The roots and all beneath them, seen at one moment.
   explicit Job(std::span<Storage* const> storages) {
+    const PhaseTimer timer(Phase::kImport);
     std::unique_lock lock(graph_mutex());
     for (auto waiting = waiting_in(storages); !waiting.empty(); waiting = waiting_in(storages)) {
       lock.unlock();
@@ -289,6 +293,7 @@ class Job {
     if (uses_schedule()) {
       const auto [schedule, prepared] =
           compiled_schedule_of(imported, *device_, OutputMemory::kShared);
+      const PhaseTimer timer(Phase::kRun);
       allocate_buffers(imported, *device_);
       outputs = run_schedule(*schedule, *prepared, imported);
     } else {

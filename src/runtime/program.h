@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <span>
-#include <string_view>
+#include <string>
+
+#include "ir/node.h"
 
 namespace weft {
 
@@ -20,8 +22,9 @@ class Program {
   // of their names. When it throws it has written nothing. Thread-safe.
   virtual void run(std::span<Buffer* const> arguments, std::span<const int64_t> variables) = 0;
 
-  // The text that was compiled; none where there is none.
-  virtual std::string_view source() const { return {}; }
+  // The text that was compiled, of the kernel that was: one that is long is made again. None where
+  // there is none.
+  virtual std::string source(UOp) const { return {}; }
 };
 
 // Calls of programs that run again and again, one after the other, on memory that is numbered.

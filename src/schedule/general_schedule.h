@@ -20,18 +20,22 @@ struct GeneralSchedule {
   std::shared_ptr<const Schedule> schedule;
   NumberRules rules;
   std::vector<uint64_t> scalars;  // their bits; those of parameters do not matter
+  // Scalars that have been equal in all programs: they are in all that the schedule serves.
   struct Parameter {
-    size_t scalar;    // in Skeleton::scalars
-    uint32_t buffer;  // of the schedule, a table
+    std::vector<size_t> scalars;  // in Skeleton::scalars
+    uint32_t buffer;              // of the schedule, a table
     size_t element;
   };
   std::vector<Parameter> parameters;
   std::vector<bool> is_parameter;  // of every scalar
   SizeFormulas sizes;
   bool has_variable_sizes = false;  // and not offsets alone
+
+  size_t bytes() const;  // of memory
 };
 
-// What is known of programs with one skeleton: the numbers and the bits of the scalars of each.
+// What is known of programs with one skeleton (Scalars::kByUse): the numbers and the bits of the
+// scalars of each.
 struct Sample {
   std::vector<Number> numbers;
   std::vector<uint64_t> scalars;

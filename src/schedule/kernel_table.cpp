@@ -30,7 +30,7 @@ KernelFacts facts_of(UOp ast) {
     if (memory.is(Op::DEFINE_GLOBAL)) most = std::max(most, memory.number());
   }
   facts.written = size_t(most + 1);
-  const Skeleton skeleton = skeleton_of(order);
+  const Skeleton skeleton = skeleton_of(order, Scalars::kByNode);
   facts.skeleton = skeleton.hash;
   facts.scalars.reserve(skeleton.scalars.size());
   for (UOp scalar : skeleton.scalars) facts.scalars.push_back(scalar.bits());

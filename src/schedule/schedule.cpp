@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/phases.h"
 #include "ir/arena.h"
 #include "ir/evaluate.h"
 #include "ir/node.h"
@@ -35,6 +36,9 @@ namespace weft {
 namespace {
 
 using Kind = ScheduledBuffer::Kind;
+
+// An arena takes whole blocks of memory.
+constexpr size_t kLeastOfArena = size_t(64) << 10;
 
 struct Inputs {
   std::unordered_set<int64_t> buffers;  // ids
@@ -92,16 +96,26 @@ Schedule make_schedule(std::vector<UOp> order, const ScheduleOptions& options) {
   const std::string device = options.device.empty() ? inputs.device : options.device;
 
   LoopRefusal refusal;
-  std::optional<LoopSchedule> loops =
-      run_as_loops(order, options.limits, device, options.outputs, refusal);
+  std::optional<LoopSchedule> loops = [&] {
+    const PhaseTimer timer(Phase::kRoll);
+    return run_as_loops(order, options.limits, device, options.outputs, refusal);
+  }();
   if (!loops) {
-    RolledGraph rolled = roll_graph(sink, order, device);
+    RolledGraph rolled = [&] {
+      const PhaseTimer timer(Phase::kRoll);
+      return roll_graph(sink, order, device);
+    }();
     if (rolled.sink != sink) order = toposort(rolled.sink);
-    sink = run_rangeify_pipeline(std::move(order), options.limits, device, options.trace);
+    {
+      const PhaseTimer timer(Phase::kRangeify);
+      sink = run_rangeify_pipeline(std::move(order), options.limits, device, options.trace);
+    }
+    const PhaseTimer timer(Phase::kSplit);
     loops = {run_kernel_split_pipeline(sink, options.limits, device, options.trace),
              std::move(rolled.tables),
              {}};
   }
+  const PhaseTimer timer(Phase::kSplit);
   KernelGraph& graph_of_kernels = loops->graph;
   OrderedKernels ordered = order_kernels(graph_of_kernels);
 
@@ -154,7 +168,9 @@ Schedule make_schedule(std::vector<UOp> order, const ScheduleOptions& options) {
 
 size_t Schedule::bytes() const {
   size_t total = 0;
-  for (const Graph& kernel : kernels) total += kernel.arena->bytes();
+  for (const Graph& kernel : kernels) {
+    total += std::max(kernel.arena->bytes(), kLeastOfArena) + kernel.arena->side_table_bytes();
+  }
   for (const ScheduledBuffer& b : buffers) total += sizeof(b) + b.data.size() * sizeof(uint64_t);
   for (const KernelCall& c : calls) total += sizeof(c) + c.arguments.size() * sizeof(uint32_t);
   return total;

@@ -6,17 +6,16 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
-#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "base/cache_budget.h"
 #include "base/hash.h"
 #include "ir/arena.h"
 #include "ir/dim.h"
@@ -34,10 +33,6 @@
 namespace weft {
 namespace {
 
-constexpr size_t kMostSchedules = 4096;
-constexpr size_t kMostBytes = size_t(256) << 20;
-
-constexpr size_t kMostFamilies = 1024;
 constexpr size_t kMostSamples = 4;
 constexpr size_t kMostCalls = 2;  // of a general schedule, for each of one that is not
 constexpr size_t kMostFamilyNodes = size_t(1)
@@ -99,6 +94,16 @@ class Family {
     use->count_run();
     return use;
   }
+  size_t bytes() const {
+    size_t total = sizeof *this;
+    for (const Sample& s : samples) {
+      total +=
+          sizeof s + s.numbers.size() * sizeof s.numbers[0] + s.scalars.size() * sizeof(uint64_t);
+    }
+    if (general) total += general->bytes();
+    return total + uses_.size() * kUseBytes + apart_.size() * kUseBytes;
+  }
+
   bool is_apart(const Hash128& sizes) const { return apart_.contains(sizes); }
   void set_apart(const Hash128& sizes) {
     apart_.insert(sizes);
@@ -108,6 +113,8 @@ class Family {
   }
 
  private:
+  static constexpr size_t kUseBytes = 128;  // about what an entry of a map takes
+
   Hash128 first_sizes_;
   std::unordered_map<Hash128, std::shared_ptr<SizeUse>, KeyHash> uses_;  // of the general schedule
   std::unordered_set<Hash128, KeyHash> apart_;  // sizes of families of their own
@@ -123,30 +130,35 @@ class Cache {
                                                std::optional<Hash128>& new_family) {
     const auto is_symbolic = [](UOp n) { return n.is(Op::VARIABLE); };
     if (order.size() > kMostFamilyNodes || std::ranges::any_of(order, is_symbolic)) return nullptr;
-    const Skeleton skeleton = skeleton_of(order);
+    const Skeleton skeleton = skeleton_of(order, Scalars::kByUse);
     Sample sample = sample_of(skeleton);
     const std::lock_guard lock(family_mutex_);
-    if (families_.size() > kMostFamilies) families_.clear();
-    const Hash128 key = schedule_key(skeleton.hash, options), sizes = key_of_sizes(key, skeleton);
-    auto [at, is_new] = families_.try_emplace(key, sizes);
+    Hash128 key = schedule_key(skeleton.hash, options);
+    const Hash128 sizes = key_of_sizes(key, skeleton);
+    std::shared_ptr<Family> of_all = families_.find(key);
     std::shared_ptr<SizeUse> use;
-    if (!is_new && !at->second.is_apart(sizes)) {
-      use = at->second.use_of(sizes, order);
-      if (use && use->is_spent()) at->second.set_apart(sizes);
+    if (of_all && !of_all->is_apart(sizes)) {
+      use = of_all->use_of(sizes, order);
+      if (use && use->is_spent()) of_all->set_apart(sizes);
     }
-    if (at->second.is_apart(sizes)) std::tie(at, is_new) = families_.try_emplace(sizes, sizes);
-    Family& family = at->second;
-    if (is_new) {
-      family.samples.push_back(std::move(sample));
-      new_family = at->first;
+    std::shared_ptr<Family> found = of_all;
+    if (of_all && of_all->is_apart(sizes)) {
+      key = sizes;
+      found = families_.find(key);
+    }
+    if (!found) {
+      found = std::make_shared<Family>(sizes);
+      found->samples.push_back(std::move(sample));
+      families_.add(key, found, found->bytes());
+      new_family = key;
       return nullptr;
     }
+    Family& family = *found;
     if (family.general) {
       if (std::shared_ptr<Schedule> bound = bind_numbers(*family.general, sample)) {
         bound->use = std::move(use);
-        const std::lock_guard counting(mutex_);
-        counts_.hits++;
-        counts_.misses--;
+        hits_++;
+        misses_--;
         return bound;
       }
     }
@@ -159,6 +171,7 @@ class Cache {
       return nullptr;
     }
     family.general = made;
+    families_.set_bytes(key, family.bytes());
     std::shared_ptr<Schedule> bound = bind_numbers(*made, family.samples.back());
     if (bound) bound->use = std::move(use);
     return bound;
@@ -166,89 +179,59 @@ class Cache {
 
   // Every graph of this family gets its own schedule.
   void close_family(std::span<const UOp> order, const ScheduleOptions& options) {
-    const Skeleton skeleton = skeleton_of(order);
-    const Hash128 key = schedule_key(skeleton.hash, options), sizes = key_of_sizes(key, skeleton);
+    const Skeleton skeleton = skeleton_of(order, Scalars::kByUse);
+    Hash128 key = schedule_key(skeleton.hash, options);
+    const Hash128 sizes = key_of_sizes(key, skeleton);
     const std::lock_guard lock(family_mutex_);
-    auto at = families_.find(key);
-    if (at != families_.end() && at->second.is_apart(sizes)) at = families_.find(sizes);
-    if (at == families_.end()) return;
-    at->second.is_closed = true;
-    at->second.general = nullptr;
+    std::shared_ptr<Family> family = families_.find(key);
+    if (family && family->is_apart(sizes)) family = families_.find(key = sizes);
+    if (!family) return;
+    family->is_closed = true;
+    family->general = nullptr;
+    families_.set_bytes(key, family->bytes());
   }
 
   // Kernels of loop programs take numbers from tables: schedules for others are not general.
   void note_first(const Hash128& family, const Schedule& made) {
     const std::lock_guard lock(family_mutex_);
-    const auto at = families_.find(family);
-    if (at == families_.end()) return;
-    at->second.calls = made.calls.size();
-    at->second.is_closed = !made.output_firsts.empty();
+    const std::shared_ptr<Family> found = families_.find(family);
+    if (!found) return;
+    found->calls = made.calls.size();
+    found->is_closed = !made.output_firsts.empty();
   }
 
   std::shared_ptr<const Schedule> find(const Hash128& key) {
-    const std::lock_guard lock(mutex_);
-    const auto at = entries_.find(key);
-    if (at == entries_.end()) {
-      counts_.misses++;
-      return nullptr;
-    }
-    counts_.hits++;
-    order_.splice(order_.begin(), order_, at->second.place);
-    return at->second.schedule;
+    std::shared_ptr<const Schedule> found = schedules_.find(key);
+    (found ? hits_ : misses_)++;
+    return found;
   }
 
-  void add(const Hash128& key, std::shared_ptr<const Schedule> schedule) {
-    const std::lock_guard lock(mutex_);
-    const size_t bytes = schedule->bytes();
-    order_.push_front(key);
-    const auto [at, is_new] =
-        entries_.try_emplace(key, Entry{std::move(schedule), bytes, order_.begin()});
-    if (!is_new) {  // another thread made it meanwhile
-      order_.pop_front();
-      return;
-    }
-    bytes_ += bytes;
-    while (entries_.size() > 1 && (entries_.size() > kMostSchedules || bytes_ > kMostBytes)) {
-      const auto last = entries_.find(order_.back());
-      bytes_ -= last->second.bytes;
-      entries_.erase(last);
-      order_.pop_back();
-    }
+  void add(const Hash128& key, const std::shared_ptr<const Schedule>& schedule) {
+    schedules_.add(key, schedule, schedule->bytes());
   }
 
   ScheduleCacheCounts counts() {
-    const std::lock_guard lock(mutex_);
-    counts_.schedules = entries_.size();
-    counts_.loaded = loaded_schedules() - loaded_before_;
-    return counts_;
+    return {.hits = hits_,
+            .misses = misses_,
+            .loaded = loaded_schedules() - loaded_before_,
+            .schedules = schedules_.size()};
   }
 
   void clear() {
-    const std::lock_guard families(family_mutex_);  // always before the other one
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(family_mutex_);
     families_.clear();
-    entries_.clear();
-    order_.clear();
-    counts_ = {};
+    schedules_.clear();
+    hits_ = 0;
+    misses_ = 0;
     loaded_before_ = loaded_schedules();
-    bytes_ = 0;
   }
 
  private:
-  struct Entry {
-    std::shared_ptr<const Schedule> schedule;
-    size_t bytes;
-    std::list<Hash128>::iterator place;
-  };
-
-  std::mutex family_mutex_;
-  std::unordered_map<Hash128, Family, KeyHash> families_;
-  std::mutex mutex_;
-  std::list<Hash128> order_;  // most recently used first
-  std::unordered_map<Hash128, Entry, KeyHash> entries_;
-  ScheduleCacheCounts counts_;
-  uint64_t loaded_before_ = 0;  // schedules, when counting began
-  size_t bytes_ = 0;
+  std::mutex family_mutex_;  // of what families hold
+  LruCache<Family> families_{"families"};
+  LruCache<const Schedule> schedules_{"schedules"};
+  std::atomic<uint64_t> hits_ = 0, misses_ = 0;
+  std::atomic<uint64_t> loaded_before_ = 0;  // schedules, when counting began
 };
 
 Cache& cache() {
@@ -275,6 +258,9 @@ std::shared_ptr<const Schedule> cached_schedule(UOp sink, const ScheduleOptions&
 }
 
 ScheduleCacheCounts schedule_cache_counts() { return cache().counts(); }
-void clear_schedule_cache() { cache().clear(); }
+void clear_schedule_cache() {
+  cache().clear();
+  drop_cached();  // programs that only those schedules used
+}
 
 }  // namespace weft

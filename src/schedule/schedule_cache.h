@@ -27,6 +27,7 @@ struct ScheduleCacheCounts {
   size_t schedules = 0;
 };
 ScheduleCacheCounts schedule_cache_counts();
+// And whatever else of it lies in caches of the process (base/cache_budget.h).
 void clear_schedule_cache();
 
 }  // namespace weft

@@ -103,7 +103,7 @@ class Sharing {
     const uint32_t first = family.kernels[0];
     const std::vector<UOp> order = toposort(schedule_.kernels[first].root);
     if (differing.empty() || differing.size() > kMostScalars || reads_variables(order)) return;
-    const std::vector<UOp> all = skeleton_of(order).scalars;
+    const std::vector<UOp> all = skeleton_of(order, Scalars::kByNode).scalars;
     std::vector<UOp> scalars;
     scalars.reserve(differing.size());
     for (size_t i : differing) scalars.push_back(all[i]);

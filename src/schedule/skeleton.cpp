@@ -61,37 +61,77 @@ void add_numbers(UOp n, std::vector<Number>& to) {
   }
 }
 
-Skeleton skeleton_of(std::span<const UOp> order) {
-  Skeleton s;
-  NodeMap places(order.back().arena());
-  uint64_t place = 0;
-  Hash128 h{};
+void mark_spread_scalars(std::span<const UOp> order, NodeMap& spread) {
   for (UOp n : order) {
-    if (is_index_const(n)) continue;
-    places.put_number(n, ++place);
-    h = mix(h, uint64_t(n.op()) | uint64_t(n.dtype().packed()) << 8 | n.src_count() << 40);
+    const bool passes_on = kAfterFirst.has(n.op()) && spread.has(n.src(0)) && has_numbers(n);
+    if (is_scalar(n) || passes_on) spread.put_number(n, 1);
+  }
+}
+
+namespace {
+
+class Builder {
+ public:
+  Builder(std::span<const UOp> order, Scalars scalars)
+      : order_(order), places_(order.back().arena()), spread_(order.back().arena()) {
+    if (scalars == Scalars::kByUse) mark_spread_scalars(order, spread_);
+  }
+
+  Skeleton run() {
+    uint64_t place = 0;
+    for (UOp n : order_) {
+      if (is_index_const(n) || spread_.has(n)) continue;
+      places_.put_number(n, ++place);
+      add(n);
+      if (is_scalar(n)) continue;
+      const bool takes_numbers = has_numbers(n);
+      for (UOp source : n.srcs()) {
+        if (spread_.has(source)) {
+          add_spread(source);
+        } else if (!is_index_const(source)) {
+          hash(places_.number(source));
+        } else if (!takes_numbers) {
+          hash(source.bits());
+        }
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void hash(uint64_t word) { out_.hash = mix(out_.hash, word); }
+
+  // What n is, without its sources.
+  void add(UOp n) {
+    hash(uint64_t(n.op()) | uint64_t(n.dtype().packed()) << 8 | n.src_count() << 40);
     if (is_scalar(n)) {
-      s.scalars.push_back(n);
-      continue;
+      out_.scalars.push_back(n);
+      return;
     }
     const Arg arg = arg_of(n);
     if (arg.kind != ArgKind::None) {
-      h = arg.bytes.empty() ? mix(h, arg.word) : mix(h, hash_bytes_128(arg.bytes));
+      out_.hash =
+          arg.bytes.empty() ? mix(out_.hash, arg.word) : mix(out_.hash, hash_bytes_128(arg.bytes));
     }
-    const bool takes_numbers = has_numbers(n);
-    const size_t first = s.numbers.size();
-    if (takes_numbers) add_numbers(n, s.numbers);
-    for (size_t i = first; i < s.numbers.size(); i++) h = mix(h, tag_of(s.numbers[i]));
-    for (UOp source : n.srcs()) {
-      if (!is_index_const(source)) {
-        h = mix(h, places.number(source));
-      } else if (!takes_numbers) {
-        h = mix(h, source.bits());
-      }
-    }
+    const size_t first = out_.numbers.size();
+    if (has_numbers(n)) add_numbers(n, out_.numbers);
+    for (size_t i = first; i < out_.numbers.size(); i++) hash(tag_of(out_.numbers[i]));
   }
-  s.hash = h;
-  return s;
+
+  void add_spread(UOp n) {
+    for (; !is_scalar(n); n = n.src(0)) add(n);
+    add(n);
+  }
+
+  std::span<const UOp> order_;
+  NodeMap places_, spread_;
+  Skeleton out_{};
+};
+
+}  // namespace
+
+Skeleton skeleton_of(std::span<const UOp> order, Scalars scalars) {
+  return Builder(order, scalars).run();
 }
 
 }  // namespace weft

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/huge_vector.h"
+#include "base/phases.h"
 #include "base/ref.h"
 #include "ir/arena.h"
 #include "ir/build.h"
@@ -312,6 +313,7 @@ class Importer {
 }  // namespace
 
 Imported import_values(const Closure& closure, Sharing sharing) {
+  const PhaseTimer timer(Phase::kImport);
   return Importer(closure, sharing).run();
 }
 

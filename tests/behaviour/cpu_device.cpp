@@ -25,6 +25,7 @@
 #include "runtime/opencl/opencl_device.h"
 #include "schedule/schedule_cache.h"
 #include "tests/unit/tensor_helpers.h"
+#include "weft/counters.h"
 #include "weft/dtype.h"
 #include "weft/scheduled_kernel.h"
 #include "weft/tensor.h"
@@ -86,6 +87,19 @@ TEST_P(CpuDevice, compiles_once_and_finds_it_on_disk) {
   EXPECT_EQ(scaled(3), expected(3));
   EXPECT_EQ(counts().written, written);
   EXPECT_EQ(counts().hits, written);
+}
+
+// Slices of one memory are one kernel, wherever they begin.
+TEST_P(CpuDevice, lowers_a_kernel_once_for_all_places) {
+  const Tensor x = Tensor::arange(40.0).to(device()).realize();
+  const auto part = [&](int64_t begin) { return (x.shrink({{begin, begin + 3}}) * 3 + 1); };
+  EXPECT_EQ(part(0).data<float>(), (test::Floats{1, 4, 7}));
+  EXPECT_EQ(x.sum().item<float>(), 780);
+  const uint64_t lowered = counters().lowered;
+  Tensor other = part(7), sum = x.sum();
+  Tensor::realize(std::vector<Tensor*>{&other, &sum});  // a schedule of another family
+  EXPECT_EQ(other.data<float>(), (test::Floats{22, 25, 28}));
+  EXPECT_EQ(counters().lowered, lowered);
 }
 
 TEST_P(CpuDevice, rebuilds_what_is_damaged_on_disk) {

@@ -240,6 +240,25 @@ TEST_F(LikePrograms, TheMemoryOfAnInputIsNotTakenOverWhereSizesMayDiffer) {
   }
 }
 
+// Equal scalars are one node of the graph.
+TEST_F(LikePrograms, ScalarsThatHappenToBeEqualAreTheSameProgram) {
+  const UOp x = memory(6, 1);
+  const auto spread = [&](double v) { return expand(reshape(number(v), Sizes{1}), Sizes{6}); };
+  const double rates[][3] = {{2, 3, 4}, {5, 5, 7}, {8, 6, 8}, {9, 9, 9}, {1, 1, 2}};
+  for (const auto& [a, b, c] : rates) {
+    run(stored((x * spread(a) + spread(b)) * x + spread(c) * spread(0.5)));
+  }
+  EXPECT_EQ(notess(), 2u);
+}
+
+TEST_F(LikePrograms, ScalarsThatWereAlwaysEqualMayDiffer) {
+  const UOp x = memory(6, 1);
+  const auto spread = [&](double v) { return expand(reshape(number(v), Sizes{1}), Sizes{6}); };
+  const double rates[][2] = {{2, 2}, {3, 3}, {4, 4}, {5, 6}, {7, 8}, {9, 9}};
+  for (const auto& [a, b] : rates) run(stored((x * spread(a) + spread(b)) * x));
+  EXPECT_EQ(notess(), 3u);
+}
+
 TEST_F(LikePrograms, AxesOfSizeOneAreNoVariables) {
   for (int64_t n = 1; n < 6; n++) {
     const UOp x = reshape(memory(n * 4, 1), Sizes{n, 4});

@@ -1,12 +1,14 @@
 // Lower, render, compile, load; then a call per piece of the thread axis.
 #include "runtime/cpu/cpu_device.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -21,12 +23,15 @@
 #include <fmt/format.h>
 
 #include "base/at_fork.h"
+#include "base/cache_budget.h"
 #include "base/config.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/phases.h"
 #include "base/small_vector.h"
 #include "codegen/lower.h"
 #include "codegen/opt/opt.h"
+#include "codegen/relative_kernel.h"
 #include "codegen/target.h"
 #include "ir/arena.h"
 #include "ir/evaluate.h"
@@ -37,6 +42,7 @@
 #include "rewrite/trace.h"
 #include "runtime/buffer.h"
 #include "runtime/caching_allocator.h"
+#include "runtime/counters.h"
 #include "runtime/cpu/compile_c.h"
 #include "runtime/cpu/cpu_toolchain.h"
 #include "runtime/cpu/host_cpu.h"
@@ -98,25 +104,30 @@ UOp thread_loop(UOp linear) {
   return UOp();
 }
 
-class CpuProgram : public Program {
+UOp lowered(UOp kernel, const Target& target, const OptList* opts, Trace* trace) {
+  return opts == nullptr ? lower(kernel, target, trace) : lower(kernel, target, *opts, trace);
+}
+
+// What a kernel was compiled to.
+class CpuCode {
  public:
-  CpuProgram(UOp ast, Toolchain toolchain, std::string_view name, const OptList* opts = nullptr,
-             Keep keep = Keep::kYes) {
+  // `kernel` is in an arena of its own, which is not needed afterwards.
+  CpuCode(const Graph& kernel, Toolchain toolchain, std::string_view name,
+          const OptList* opts = nullptr, Keep keep = Keep::kYes) {
+    count_lowered();
     std::set<std::string> given;
-    for (UOp n : toposort(ast)) {
+    for (UOp n : toposort(kernel.root)) {
       if (n.is(Op::VARIABLE)) given.emplace(n.name());
     }
-    const Graph kernel = own(ast);
     const Target& target = target_of(toolchain);
     Trace trace;
     const bool is_shown = keep == Keep::kYes;  // not every candidate of a search
     Trace* traced = is_shown && shows(6) ? &trace : nullptr;
-    const UOp linear = opts == nullptr ? lower(kernel.root, target, traced)
-                                       : lower(kernel.root, target, *opts, traced);
-    source_ = render(toolchain, linear, name);
+    const UOp linear = lowered(kernel.root, target, opts, traced);
+    const std::string source = render(toolchain, linear, name);
     if (is_shown && shows(3))
-      show_lowered({name, kernel.root, linear, target, source_, trace, opts});
-    loaded_ = load_kernel(toolchain, source_, name, keep);
+      show_lowered({name, kernel.root, linear, target, source, trace, opts});
+    loaded_ = load_kernel(toolchain, source, name, keep);
     function_ = loaded_->function();
     scratch_bytes_ = scratch_bytes(linear);
     for (const std::string& variable : variable_names(linear)) {
@@ -132,26 +143,21 @@ class CpuProgram : public Program {
     }
   }
 
-  void run(std::span<Buffer* const> arguments, std::span<const int64_t> variables) override {
-    SmallVector<void*, 16> buffers;
-    for (const Buffer* argument : arguments) {
-      argument->check_lender();
-      buffers.push_back(argument->memory());
-    }
+  void run(void* const* buffers, std::span<const int64_t> variables) const {
     SmallVector<int64_t, 8> taken;
     if (!takes_all_) {
       for (const uint32_t place : places_) taken.push_back(variables[place]);
     }
-    const Call call{*this, buffers.data(), takes_all_ ? variables.data() : taken.data()};
+    const Call call{*this, buffers, takes_all_ ? variables.data() : taken.data()};
     const int64_t count = variable_count_ ? variable_count_->of(variables) : count_;
     parallel_for(count, &Call::run, &call);
   }
 
-  std::string_view source() const override { return source_; }
+  size_t bytes() const { return sizeof *this + loaded_->bytes(); }
 
  private:
   struct Call {
-    const CpuProgram& program;
+    const CpuCode& program;
     void* const* buffers;
     const int64_t* variables;
 
@@ -181,7 +187,6 @@ class CpuProgram : public Program {
     std::mutex mutex;
   };
 
-  std::string source_;
   std::shared_ptr<const LoadedKernel> loaded_;
   KernelFunction* function_ = nullptr;
   size_t scratch_bytes_ = 0;
@@ -189,6 +194,92 @@ class CpuProgram : public Program {
   bool takes_all_ = true;
   int64_t count_ = 1;
   std::unique_ptr<VariableCount> variable_count_;
+};
+
+// Code by the hash of its kernel: one that is known is not lowered.
+class CodeTable {
+ public:
+  std::shared_ptr<const CpuCode> get(const Graph& kernel, Toolchain toolchain,
+                                     std::string_view name) {
+    const Hash128 key = mix(mix(graph_hash(kernel.root), hash_bytes_128(name)),
+                            uint64_t(toolchain) | uint64_t(config().threads) << 8);
+    if (auto found = cache_.find(key)) return found;
+    const auto being_made = begin(key);
+    const std::lock_guard lock(*being_made);  // of this kernel: others are made meanwhile
+    if (auto found = cache_.find(key)) return found;
+    auto made = std::make_shared<const CpuCode>(kernel, toolchain, name);
+    return cache_.add(key, made, made->bytes());
+  }
+
+ private:
+  std::shared_ptr<std::mutex> begin(const Hash128& key) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(in_the_making_, [](const auto& entry) { return entry.second.use_count() == 1; });
+    std::shared_ptr<std::mutex>& entry = in_the_making_[{key.low, key.high}];
+    if (!entry) entry = std::make_shared<std::mutex>();
+    return entry;
+  }
+
+  LruCache<const CpuCode> cache_{"programs"};
+  std::mutex mutex_;
+  std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<std::mutex>> in_the_making_;
+};
+
+CodeTable& code_table() {
+  static auto& instance = *new CodeTable;  // outlives every thread
+  return instance;
+}
+
+class CpuProgram : public Program {
+ public:
+  CpuProgram(UOp ast, Toolchain toolchain, std::string_view name)
+      : toolchain_(toolchain), name_(name) {
+    const PhaseTimer timer(Phase::kLower);
+    Graph kernel = own(ast);
+    RelativeKernel relative = relative_kernel(kernel.root);
+    kernel.root = relative.root;
+    set_offsets(kernel.root, relative.offsets);
+    code_ = code_table().get(kernel, toolchain, name);
+  }
+  CpuProgram(UOp ast, Toolchain toolchain, std::string_view name, const OptList& opts, Keep keep)
+      : toolchain_(toolchain),
+        name_(name),
+        opts_(opts),
+        code_(std::make_shared<const CpuCode>(own(ast), toolchain, name, &opts, keep)) {}
+
+  void run(std::span<Buffer* const> arguments, std::span<const int64_t> variables) override {
+    SmallVector<void*, 16> buffers;
+    for (size_t i = 0; i < arguments.size(); i++) {
+      arguments[i]->check_lender();
+      auto* const memory = static_cast<std::byte*>(arguments[i]->memory());
+      buffers.push_back(i < offsets_.size() ? memory + offsets_[i] : memory);
+    }
+    code_->run(buffers.data(), variables);
+  }
+
+  std::string source(UOp ast) const override {
+    const Graph kernel = own(ast);
+    const UOp root = opts_ ? kernel.root : relative_kernel(kernel.root).root;
+    const UOp linear = lowered(root, target_of(toolchain_), opts_ ? &*opts_ : nullptr, nullptr);
+    return render(toolchain_, linear, name_);
+  }
+
+ private:
+  void set_offsets(UOp kernel, std::span<const int64_t> elements) {
+    if (std::ranges::all_of(elements, [](int64_t n) { return n == 0; })) return;
+    offsets_.resize(elements.size());
+    for (UOp n : toposort(kernel)) {
+      if (!n.is(Op::DEFINE_GLOBAL)) continue;
+      const DType element = n.dtype().is_pointer() ? n.dtype().pointee() : n.dtype();
+      offsets_[size_t(n.number())] = elements[size_t(n.number())] * element.item_bytes();
+    }
+  }
+
+  const Toolchain toolchain_;
+  const std::string name_;
+  const std::optional<OptList> opts_;  // none: those that lower() chooses
+  std::shared_ptr<const CpuCode> code_;
+  std::vector<int64_t> offsets_;  // in bytes, of arguments; none: all are 0
 };
 
 class CpuDevice : public Device {
@@ -239,13 +330,13 @@ class CpuDevice : public Device {
     const Toolchain chain = toolchain();
     if (config().beam == 0) return std::make_shared<CpuProgram>(ast, chain, name);
     const OptList opts = search(ast, name, chain);
-    return std::make_shared<CpuProgram>(ast, chain, name, &opts);
+    return std::make_shared<CpuProgram>(ast, chain, name, opts, Keep::kYes);
   }
 
  private:
   OptList search(UOp ast, std::string_view name, Toolchain chain) {
     const auto compile = [&](UOp kernel, const OptList& opts) {
-      return std::make_shared<CpuProgram>(kernel, chain, name, &opts, Keep::kNo);
+      return std::make_shared<CpuProgram>(kernel, chain, name, opts, Keep::kNo);
     };
     const KernelSearch settings{
         .device = *this,

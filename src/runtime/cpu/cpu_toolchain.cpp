@@ -15,9 +15,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/phases.h"
 #include "codegen/target.h"
 #include "ir/node.h"
 #include "render/render.h"
+#include "runtime/counters.h"
 #include "runtime/cpu/compile_c.h"
 #include "runtime/cpu/host_cpu.h"
 #include "runtime/cpu/llvm_library.h"
@@ -41,6 +43,7 @@ class LoadedObject : public LoadedKernel {
       throw CompileError(fmt::format("[object] the object code lacks the function {}", name));
     }
   }
+  size_t bytes() const override { return code_.bytes(); }
 
  private:
   ObjectCode code_;
@@ -92,6 +95,7 @@ std::shared_ptr<const LoadedKernel> load_kernel(Toolchain toolchain, std::string
   const auto say = [&](std::string_view from) {
     if (is_shown) show_loaded(name, from, now_ns() - begin);
   };
+  const PhaseTimer timer(Phase::kCompile);
   const Hash128 key = key_of(toolchain, source);
   if (auto loaded = table().find(key)) {
     say("loaded already");
@@ -108,6 +112,7 @@ std::shared_ptr<const LoadedKernel> load_kernel(Toolchain toolchain, std::string
       say("damaged in the cache on disk");
     }
   }
+  count_compiled();
   const std::vector<std::byte> object =
       toolchain == Toolchain::kLlvm ? compile_llvm(source, name) : compile_c(source, name);
   auto kernel = std::make_shared<const LoadedObject>(object, name);

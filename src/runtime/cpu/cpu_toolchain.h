@@ -28,6 +28,7 @@ class LoadedKernel {
  public:
   virtual ~LoadedKernel() = default;
   KernelFunction* function() const { return function_; }
+  virtual size_t bytes() const = 0;  // of memory
 
  protected:
   KernelFunction* function_ = nullptr;

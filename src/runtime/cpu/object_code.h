@@ -24,6 +24,7 @@ class ObjectCode {
 
   // The address of a function that it defines; null when there is none of this name.
   void* function(std::string_view name) const;
+  size_t bytes() const { return bytes_; }
 
  private:
   std::byte* memory_ = nullptr;

@@ -77,7 +77,7 @@ class CudaProgram : public Program {
               std::string_view name, const OptList* opts = nullptr, Keep keep = Keep::kYes);
 
   void run(std::span<Buffer* const> arguments, std::span<const int64_t> variables) override;
-  std::string_view source() const override { return kernel_.source; }
+  std::string source(UOp) const override { return kernel_.source; }
 
   const std::string& name() const { return name_; }
   // For launches by others. `taken` comes empty, and is filled with a place for the address of each

@@ -225,7 +225,7 @@ class OpenClProgram : public weft::Program {
     session_.call.clFlush(session_.queue);
   }
 
-  std::string_view source() const override { return kernel_.source; }
+  std::string source(UOp) const override { return kernel_.source; }
 
  private:
   void check(const char* what, int32_t code) const {

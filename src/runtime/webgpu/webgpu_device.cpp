@@ -67,7 +67,7 @@ class WebGpuProgram : public Program {
     queue_.run(*pipeline_, {buffers.data(), buffers.size()}, {words.data(), words.size()}, groups);
   }
 
-  std::string_view source() const override { return kernel_.source; }
+  std::string source(UOp) const override { return kernel_.source; }
 
  private:
   static std::function<RenderFunction> render_for(const WebGpuQueue& queue) {
