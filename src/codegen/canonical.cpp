@@ -21,7 +21,8 @@ namespace weft {
 namespace {
 
 bool has_size(UOp n) {
-  return info(n.op()).group == OpGroup::Define && n.src_count() == 1 && !n.src(0).is_const();
+  const bool is_sized = n.is(Op::RANGE) || info(n.op()).group == OpGroup::Define;
+  return is_sized && n.src_count() == 1 && !n.src(0).is_const();
 }
 
 bool is_its_source(UOp n) {

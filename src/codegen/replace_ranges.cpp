@@ -13,6 +13,7 @@
 #include "ir/op.h"
 #include "ir/scope.h"
 #include "ir/walk.h"
+#include "symbolic/simplify.h"
 
 namespace weft {
 
@@ -69,6 +70,16 @@ UOp replace_ranges(UOp root, std::span<const std::pair<UOp, UOp>> replacements,
     if (n.is(Op::AFTER)) open_ranges(n, srcs);
     const bool waits_for_nothing = n.is(Op::AFTER) && srcs.size() == 1;
     return waits_for_nothing ? srcs[0] : arena.with_srcs(n, srcs);
+  });
+}
+
+UOp with_simple_sizes(UOp root) {
+  const std::vector<UOp> order = toposort(root);
+  const auto may_change = [](UOp n) { return n.is(Op::RANGE) && !n.src(0).is_const(); };
+  if (std::ranges::none_of(order, may_change)) return root;
+  return rebuild(root, [&](UOp n, std::vector<UOp>& srcs) {
+    if (may_change(n)) srcs[0] = simplify(srcs[0]);
+    return n.arena().with_srcs(n, srcs);
   });
 }
 
