@@ -177,7 +177,7 @@ class Transform {
   UOp lower_store(UOp n) {
     if (!c_.has(n)) return {};
     if (!n.dtype().is_void()) return lower_register_store(n);
-    if (is_gather(n.src(0))) return lower_scatter(n);
+    if (n.src(0).is(Op::INDEX)) return lower_scatter(n);
     const Edge& to = c_.edge(n, 0);
     const UOp target = element(lowered_.get(to.base), to.base, c_.tuple(to.at), to.flat);
     std::vector<UOp> srcs{target, read(c_.edge(n, 1))};
