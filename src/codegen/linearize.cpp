@@ -56,11 +56,11 @@ class Linearizer {
   void open(const RegionItem& loop) {
     const UOp range = loop.range();
     UOp listed = arena_.with_srcs(range, std::vector{made_of(range.src(0), range)});
-    if (has_loop_.has(listed)) {  // a second loop of this RANGE
+    if (has_loop_.has(range)) {  // a second loop of this RANGE
       listed = arena_.make(Op::RANGE, range.dtype(), listed.srcs(),
                            Arg::range(arena_.fresh_id(), range.axis()));
     }
-    has_loop_.put_number(listed, 1);
+    has_loop_.put_number(range, 1);
     made_.put(range, listed);
     list_.push_back(listed);
     std::vector<Closing> inside;
