@@ -314,7 +314,8 @@ class Transform {
                            (below.is(Op::AFTER) && !is_register(below));
     if (!is_memory) return below;
     IndexList at = below.is(Op::BUFFERIZE) ? outer_loops(base) : IndexList();
-    at.insert(at.end(), own.begin(), own.end());
+    // What is the same for all elements is asked for one of a register's, and has no axes.
+    if (!shape_of(base).empty()) at.insert(at.end(), own.begin(), own.end());
     return element(below, base, at, flat);
   }
 
