@@ -92,8 +92,8 @@ bool mark_shared(std::span<const UOp> order, NodeMap& shared) {
       if (numbers.number(r) <= kMostLoops) own |= uint64_t(1) << (numbers.number(r) - 1);
     }
     const bool is_loop = n.is(Op::REDUCE) && std::ranges::any_of(n.srcs().subspan(1), [&](UOp r) {
-      return closed.has(r);
-    });
+                           return closed.has(r);
+                         });
     if ((under & own) != 0 || is_loop) {
       shared.put_number(n, 1);
       is_any = true;

@@ -321,7 +321,7 @@ class Region {
   std::vector<Item> items_;
   std::vector<size_t> wanted_;
   bool waits_for_itself_ = false;  // what is merged has a part that needs all of another
-  std::vector<size_t> into_;  // the item that an item is merged into: itself for most
+  std::vector<size_t> into_;       // the item that an item is merged into: itself for most
 };
 
 }  // namespace

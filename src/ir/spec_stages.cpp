@@ -239,6 +239,30 @@ Found check_has_width(UOp n) {
   return bad_dtype("the dtype is {}; in a program integers have a width", n.dtype().name());
 }
 
+// A value has an element for each place of one lane range at most.
+Found check_lanes(UOp n) {
+  UOp lane;
+  for (UOp r : ranges_of(n)) {
+    if (r.axis() != AxisType::kLane) continue;
+    if (lane)
+      return bad_structure("it stands in two ranges of lanes, {} and {}", brief(lane), brief(r));
+    lane = r;
+  }
+  return {};
+}
+
+// A register is opened, by AFTER(register, RANGE), in each loop in which it is written.
+Found check_writes_opened_register(UOp n) {
+  if (!is_register(n.src(0))) return {};
+  for (UOp r : ranges_of(n.src(1))) {
+    if (is_in_scope(r, n.src(0))) continue;
+    return bad_structure(
+        "{} is written in {}, in which it is not opened: the target waits for no {}",
+        brief(place_of(n.src(0)).base), brief(r), brief(r));
+  }
+  return {};
+}
+
 constexpr unsigned kTensor = stage_bit(Stage::kTensor);
 constexpr unsigned kRangeified = stage_bit(Stage::kRangeified);
 constexpr unsigned kKernel = stage_bit(Stage::kKernel);
@@ -277,6 +301,8 @@ constexpr StageRule kStageRules[] = {
     {kKernel | kProgram, {Op::INDEX}, check_indexes_pointer},
     {kKernel | kProgram, {Op::STORE}, check_stores_by_pointer},
     {kKernel, {Op::SINK}, check_sink_of_effects},
+    {kKernel, {Op::STORE}, check_writes_opened_register},
+    {kRangeified | kKernel, OpSet::all(), check_lanes},
     {kProgram, OpSet::all(), check_has_width},
 };
 

@@ -33,6 +33,9 @@ constexpr Illegal kIllegalLoops[] = {
      "BIND: n is r0, which changes with r0; it has one value in a call"},
 
     // loops
+    {"a_value_in_two_ranges_of_lanes", kKernel,
+     "%k = RANGE index (%two) 7:lane\n%m = RANGE index (%four) 8:lane\n%a = ADD index (%k, %m)",
+     "ADD: it stands in two ranges of lanes, r7 and r8"},
     {"the_end_of_no_loop", kKernel, "%w = STORE void (%outr, %f)\n%e = END void (%w, %r)\n%a = END void (%e)",
      "END: it names no RANGE to close"},
     {"loops_closed_in_the_wrong_order", kKernel,

@@ -56,12 +56,13 @@ bool meets_lanes(UOp sink, UOp range) {
   };
   constexpr OpSet k_of_threads = {Op::BARRIER, Op::FETCH, Op::FETCH_BOX, Op::COMMIT, Op::WAIT};
   const std::vector<UOp> order = toposort(sink), closers = closers_of(sink, range);
-  return std::ranges::any_of(
-             order,
-             [&](UOp n) {
-               return is_in_scope(range, n) &&
-                      (n.dtype().lanes > 1 || k_of_threads.has(n.op()) || has_lanes(ranges_of(n)));
-             }) ||
+  return std::ranges::any_of(order,
+                             [&](UOp n) {
+                               return is_in_scope(range, n) &&
+                                      (n.dtype().lanes > 1 || k_of_threads.has(n.op()) ||
+                                       has_lanes(ranges_of(n)) ||
+                                       (n.is(Op::REDUCE) && has_lanes(n.srcs())));
+                             }) ||
          std::ranges::any_of(closers, [&](UOp n) { return has_lanes(n.srcs().subspan(1)); });
 }
 
