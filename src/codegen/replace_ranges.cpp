@@ -88,6 +88,14 @@ UOp flattened(UOp n, std::span<const UOp> srcs) {
     return n.arena().with_srcs(n, srcs);
   }
   std::vector<UOp> all;
+  if (n.is(Op::END)) {  // it closes the loops around each of them
+    for (UOp effect : srcs[0].srcs()) {
+      std::vector<UOp> closed(srcs.begin(), srcs.end());
+      closed[0] = effect;
+      all.push_back(n.arena().with_srcs(n, closed));
+    }
+    return n.arena().make(Op::SINK, dtypes::void_, all);
+  }
   for (UOp s : srcs) {
     if (s.is(Op::SINK)) {
       all.insert(all.end(), s.srcs().begin(), s.srcs().end());

@@ -22,7 +22,7 @@ UOp replace_ranges(UOp root, std::span<const std::pair<UOp, UOp>> replacements,
 UOp with_simple_sizes(UOp root);
 
 // The graph made anew as `rebuild` does, where make may give several effects for one, as a SINK of
-// them: what uses the effect then uses them all.
+// them: what uses the effect then uses them all, and an END of it becomes a SINK of ENDs.
 UOp flattened(UOp n, std::span<const UOp> srcs);
 
 }  // namespace weft

@@ -251,9 +251,10 @@ Found check_lanes(UOp n) {
   return {};
 }
 
-// A register is opened, by AFTER(register, RANGE), in each loop in which it is written.
+// A register is opened, by AFTER(register, RANGE), in each loop in which it is written, but for its
+// first write: that starts it anew.
 Found check_writes_opened_register(UOp n) {
-  if (!is_register(n.src(0))) return {};
+  if (!is_register(n.src(0)) || !n.src(0).is(Op::AFTER)) return {};
   for (UOp r : ranges_of(n.src(1))) {
     if (is_in_scope(r, n.src(0))) continue;
     return bad_structure(

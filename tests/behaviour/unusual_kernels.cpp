@@ -108,6 +108,15 @@ constexpr Unusual kUnusual[] = {
 %e = END void (%w, %a, %b)
 %s = SINK void (%e)
 )"},
+    {"a_parallel_loop_in_one_that_writes_the_same", R"(
+%a = RANGE index (%three) 1:loop
+%k = CAST int32 (%a)
+%d = ADD int32 (%x, %k)
+%w = STORE void (%outr, %d)
+%e = END void (%w, %r)
+%e2 = END void (%e, %a)
+%s = SINK void (%e2)
+)"},
     {"a_register_that_waits_for_itself", R"(
 %a = RANGE index (%four) 1:loop
 %b = RANGE index (%three) 2:loop

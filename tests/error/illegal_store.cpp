@@ -56,7 +56,8 @@ constexpr Illegal kIllegalStores[] = {
      "%bits = BITCAST int32 (%buf)\n%a = STORE void (%bits, %i) ADD",
      "STORE: it combines elements of int32 in memory of float32"},
     {"a_register_written_in_a_loop_that_it_is_not_opened_in", kKernel,
-     "%v = LOAD float32 (%inr)\n%a = STORE float32 (%reg, %v)",
+     "%w = STORE float32 (%reg, %f)\n%t = AFTER float32 (%reg, %w)\n%v = LOAD float32 (%inr)\n"
+     "%a = STORE float32 (%t, %v)",
      "STORE: reg0 is written in r0, in which it is not opened: the target waits for no r0"},
 
     // versions
