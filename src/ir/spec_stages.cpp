@@ -226,6 +226,20 @@ Found check_stores_by_pointer(UOp n) {
       with_article(n.src(0).op()));
 }
 
+// The places of a lane range are done at once: none goes on from what another leaves.
+Found check_not_carried_through_lanes(UOp n) {
+  if (!is_register(n)) return {};
+  for (UOp r : n.srcs().subspan(1)) {
+    if (!r.is(Op::RANGE) || r.axis() != AxisType::kLane) continue;
+    for (UOp effect : n.srcs().subspan(1)) {
+      if (effect.is(Op::RANGE) || is_in_scope(r, effect)) continue;
+      return bad_structure("{} is carried into {}, whose places are lanes", brief(place_of(n).base),
+                           brief(r));
+    }
+  }
+  return {};
+}
+
 Found check_sink_of_effects(UOp n) {
   for (size_t i = 0; i < n.src_count(); i++) {
     if (n.src(i).is(Op::AFTER)) continue;
@@ -303,6 +317,7 @@ constexpr StageRule kStageRules[] = {
     {kKernel | kProgram, {Op::STORE}, check_stores_by_pointer},
     {kKernel, {Op::SINK}, check_sink_of_effects},
     {kKernel, {Op::STORE}, check_writes_opened_register},
+    {kKernel, {Op::AFTER}, check_not_carried_through_lanes},
     {kRangeified | kKernel, OpSet::all(), check_lanes},
     {kProgram, OpSet::all(), check_has_width},
 };
