@@ -1,6 +1,5 @@
 // Kernels that the spec allows and no pass of the schedule makes: each target runs them as they are
 // evaluated.
-#include <cstdint>
 #include <ostream>
 #include <string>
 #include <string_view>
