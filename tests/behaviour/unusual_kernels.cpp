@@ -116,6 +116,18 @@ constexpr Unusual kUnusual[] = {
 %e2 = END void (%e, %a)
 %s = SINK void (%e2)
 )"},
+    {"a_register_that_is_read_behind_its_loop", R"(
+%reg = DEFINE_REG int32 0
+%opened = AFTER int32 (%reg, %r)
+%set = STORE int32 (%opened, %x)
+%e = END void (%set, %r)
+%last = AFTER int32 (%reg, %e)
+%b = RANGE index (%three) 1:loop
+%o = INDEX ptr<int32, global> (%out, %b)
+%w = STORE void (%o, %last)
+%e2 = END void (%w, %b)
+%s = SINK void (%e2)
+)"},
     {"a_register_that_waits_for_itself", R"(
 %a = RANGE index (%four) 1:loop
 %b = RANGE index (%three) 2:loop
