@@ -16,7 +16,7 @@ def custom_kernel(build: Callable[..., Any], outputs: Sequence[tuple[Any, DType 
     `build` gets the memory of each output, a pair of shape and dtype, then that of each input, as UOps,
     and gives what the kernel does: a SINK, or the effects of one. Elements are in row-major order. The
     kernel has to write all elements of its outputs, and to stay within its memory. An access that is known to
-    leave it raises an IndexError; behind a gate, or at an index that depends on values, nothing checks that.
+    leave it raises an IndexError; at an index or behind a gate that depends on values, nothing checks that.
     Inputs are those of the call, whatever is written to them later. Gradients do not pass: weft.function
     gives one. The result is a Tensor, or a tuple of them where there are several outputs. A kernel equal
     to one of an earlier call is not compiled again.

@@ -35,7 +35,11 @@ UOp copies_of(UOp end) {
 UOp expand(UOp sink) {
   return rebuild(sink, [](UOp n, std::span<const UOp> srcs) {
     const UOp made = flattened(n, srcs);
-    return made.is(Op::END) ? copies_of(made) : made;
+    if (!n.is(Op::END)) return made;
+    if (made.is(Op::END)) return copies_of(made);
+    std::vector<UOp> all;
+    for (UOp end : made.srcs()) all.push_back(copies_of(end));
+    return flattened(made, all);
   });
 }
 

@@ -327,6 +327,8 @@ std::vector<UOp> at_places(UOp sink, std::span<const Groups::Body> bodies) {
   return out;
 }
 
+// `made`, with the loops of the effect that are left around it: at the places of its body, too, as
+// the size of a loop may change with a group's place.
 UOp in_groups(UOp effect, UOp made, const Groups::Body& body) {
   if (body.gate) {
     made = with_gates(made, [&](UOp store) {
@@ -337,7 +339,7 @@ UOp in_groups(UOp effect, UOp made, const Groups::Body& body) {
   if (body.loop) srcs.push_back(body.loop);
   if (effect.is(Op::END)) {
     for (UOp r : effect.srcs().subspan(1)) {
-      if (!has_axis(r, AxisType::kGlobal)) srcs.push_back(r);
+      if (!has_axis(r, AxisType::kGlobal)) srcs.push_back(replace_ranges(r, body.places));
     }
   }
   if (srcs.size() == 1) return made;

@@ -254,6 +254,7 @@ class Region {
   // ---- order
 
   void link() {
+    waits_for_itself_ = false;
     for (Item& item : items_) item.before.clear();
     for (size_t i = 0; i < items_.size(); i++) {
       Item& to = items_[into_[i]];
@@ -262,6 +263,7 @@ class Region {
         if (number == 0 || !is_inside(n)) continue;
         const size_t from = into_[number - 1];
         if (from != into_[i]) to.before.push_back(from);
+        if (from == into_[i] && number - 1 != i) waits_for_itself_ = true;  // a part for another
       }
     }
     link_memory();
@@ -348,6 +350,7 @@ class Region {
   bool sort(std::vector<size_t>& order) const {
     enum : uint8_t { kNew, kOpen, kDone };
     order.clear();
+    if (waits_for_itself_) return false;
     std::vector<uint8_t> state(items_.size(), kNew);
     std::vector<std::pair<size_t, size_t>> stack;
     for (const size_t wanted : wanted_) {
@@ -374,7 +377,8 @@ class Region {
   Arena& arena_;
   std::vector<Item> items_;
   std::vector<size_t> wanted_;
-  std::vector<size_t> into_;  // the item that an item is merged into: itself for most
+  bool waits_for_itself_ = false;  // what is merged has a part that needs all of another
+  std::vector<size_t> into_;       // the item that an item is merged into: itself for most
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "ir/op.h"
 #include "ir/scope.h"
 #include "ir/walk.h"
+#include "symbolic/simplify.h"
 
 namespace weft {
 
@@ -72,11 +73,29 @@ UOp replace_ranges(UOp root, std::span<const std::pair<UOp, UOp>> replacements,
   });
 }
 
+UOp with_simple_sizes(UOp root) {
+  const std::vector<UOp> order = toposort(root);
+  const auto may_change = [](UOp n) { return n.is(Op::RANGE) && !n.src(0).is_const(); };
+  if (std::ranges::none_of(order, may_change)) return root;
+  return rebuild(root, [&](UOp n, std::vector<UOp>& srcs) {
+    if (may_change(n)) srcs[0] = simplify(srcs[0]);
+    return n.arena().with_srcs(n, srcs);
+  });
+}
+
 UOp flattened(UOp n, std::span<const UOp> srcs) {
   if (std::ranges::none_of(srcs, [](UOp s) { return s.is(Op::SINK); })) {
     return n.arena().with_srcs(n, srcs);
   }
   std::vector<UOp> all;
+  if (n.is(Op::END)) {  // it closes the loops around each of them
+    for (UOp effect : srcs[0].srcs()) {
+      std::vector<UOp> closed(srcs.begin(), srcs.end());
+      closed[0] = effect;
+      all.push_back(n.arena().with_srcs(n, closed));
+    }
+    return n.arena().make(Op::SINK, dtypes::void_, all);
+  }
   for (UOp s : srcs) {
     if (s.is(Op::SINK)) {
       all.insert(all.end(), s.srcs().begin(), s.srcs().end());

@@ -17,8 +17,12 @@ enum class Registers : uint8_t { kSame, kOwn };
 UOp replace_ranges(UOp root, std::span<const std::pair<UOp, UOp>> replacements,
                    Registers registers = Registers::kSame);
 
+// The graph with the sizes of its RANGEs in their simplest form. All passes leave them so: a part
+// of the graph that is simplified then keeps its RANGEs.
+UOp with_simple_sizes(UOp root);
+
 // The graph made anew as `rebuild` does, where make may give several effects for one, as a SINK of
-// them: what uses the effect then uses them all.
+// them: what uses the effect then uses them all, and an END of it becomes a SINK of ENDs.
 UOp flattened(UOp n, std::span<const UOp> srcs);
 
 }  // namespace weft

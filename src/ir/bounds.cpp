@@ -140,6 +140,8 @@ Interval bitwise(Op op, Interval a, Interval b) {
   for (const int64_t end : {a.lo, a.hi, b.lo, b.hi}) ones |= uint64_t(end < 0 ? ~end : end);
   for (int s = 1; s < 64; s *= 2) ones |= ones >> s;
   const auto most = int64_t(ones);
+  if (op == Op::AND && a.hi < 0 && b.hi < 0) return {-most - 1, std::min(a.hi, b.hi)};
+  if (op == Op::OR && (a.hi < 0 || b.hi < 0)) return {-most - 1, -1};
   if (is_negative) return {-most - 1, most};
   return {op == Op::OR ? std::max(a.lo, b.lo) : 0, most};
 }

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -20,6 +21,7 @@
 #include "ir/scalar.h"
 #include "ir/scope.h"
 #include "ir/spec_rules.h"
+#include "ir/walk.h"
 
 namespace weft::spec {
 namespace {
@@ -125,8 +127,15 @@ Found check_memory_size(UOp n, DType type) {
     return bad_structure("the size {} changes with {}, a loop; memory is made before loops",
                          brief(size), brief(ranges_of(size).front()));
   }
-  if (!reads_memory(size)) return {};
-  return bad_structure("the size {} is read from memory; it must be known before", brief(size));
+  if (reads_memory(size)) {
+    return bad_structure("the size {} is read from memory; it must be known before", brief(size));
+  }
+  if (size.is_const()) return {};
+  const std::vector<UOp> order = toposort(size);
+  const auto reduce = std::ranges::find_if(order, [](UOp m) { return m.is(Op::REDUCE); });
+  if (reduce == order.end()) return {};
+  return bad_structure("the size {} is reduced over {}, a loop; memory is made before loops",
+                       brief(size), brief(reduce->src(1)));
 }
 
 Found check_iota(UOp n) {

@@ -166,6 +166,7 @@ std::string text_of_ranges(std::span<const UOp> ranges) {
 Found check_end(UOp n) {
   if (Found f = check_void(n)) return f;
   if (Found f = check_effect(n, 0)) return f;
+  if (n.src_count() == 1) return bad_structure("it names no RANGE to close");
   if (Found f = check_ranges(n, 1)) return f;
   for (UOp r : n.srcs().subspan(1)) {
     if (!is_in_scope(r, n.src(0))) {

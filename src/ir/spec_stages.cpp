@@ -226,6 +226,20 @@ Found check_stores_by_pointer(UOp n) {
       with_article(n.src(0).op()));
 }
 
+// The places of a lane range are done at once: none goes on from what another leaves.
+Found check_not_carried_through_lanes(UOp n) {
+  if (!is_register(n)) return {};
+  for (UOp r : n.srcs().subspan(1)) {
+    if (!r.is(Op::RANGE) || r.axis() != AxisType::kLane) continue;
+    for (UOp effect : n.srcs().subspan(1)) {
+      if (effect.is(Op::RANGE) || is_in_scope(r, effect)) continue;
+      return bad_structure("{} is carried into {}, whose places are lanes", brief(place_of(n).base),
+                           brief(r));
+    }
+  }
+  return {};
+}
+
 Found check_sink_of_effects(UOp n) {
   for (size_t i = 0; i < n.src_count(); i++) {
     if (n.src(i).is(Op::AFTER)) continue;
@@ -237,6 +251,31 @@ Found check_sink_of_effects(UOp n) {
 Found check_has_width(UOp n) {
   if (!n.dtype().is_index()) return {};
   return bad_dtype("the dtype is {}; in a program integers have a width", n.dtype().name());
+}
+
+// A value has an element for each place of one lane range at most.
+Found check_lanes(UOp n) {
+  UOp lane;
+  for (UOp r : ranges_of(n)) {
+    if (r.axis() != AxisType::kLane) continue;
+    if (lane)
+      return bad_structure("it stands in two ranges of lanes, {} and {}", brief(lane), brief(r));
+    lane = r;
+  }
+  return {};
+}
+
+// A register is opened, by AFTER(register, RANGE), in each loop in which it is written, but for its
+// first write: that starts it anew.
+Found check_writes_opened_register(UOp n) {
+  if (!is_register(n.src(0)) || !n.src(0).is(Op::AFTER)) return {};
+  for (UOp r : ranges_of(n.src(1))) {
+    if (is_in_scope(r, n.src(0))) continue;
+    return bad_structure(
+        "{} is written in {}, in which it is not opened: the target waits for no {}",
+        brief(place_of(n.src(0)).base), brief(r), brief(r));
+  }
+  return {};
 }
 
 constexpr unsigned kTensor = stage_bit(Stage::kTensor);
@@ -277,6 +316,9 @@ constexpr StageRule kStageRules[] = {
     {kKernel | kProgram, {Op::INDEX}, check_indexes_pointer},
     {kKernel | kProgram, {Op::STORE}, check_stores_by_pointer},
     {kKernel, {Op::SINK}, check_sink_of_effects},
+    {kKernel, {Op::STORE}, check_writes_opened_register},
+    {kKernel, {Op::AFTER}, check_not_carried_through_lanes},
+    {kRangeified | kKernel, OpSet::all(), check_lanes},
     {kProgram, OpSet::all(), check_has_width},
 };
 

@@ -121,6 +121,12 @@ Found check_combines(UOp n) {
     return bad_structure("it combines by {}; a write to a pointer or a register does not",
                          name_of(n.arg_op()));
   }
+  const UOp view = target.is(Op::INDEX) ? target.src(0) : target;
+  const DType stored = place_of(view).version.dtype();
+  if (stored != target.dtype()) {
+    return bad_dtype("it combines elements of {} in memory of {}", target.dtype().name(),
+                     stored.name());
+  }
   if (accepts(n.arg_op(), target.dtype())) return {};
   return bad_dtype("{} is not defined on {}", name_of(n.arg_op()), target.dtype().name());
 }

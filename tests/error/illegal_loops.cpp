@@ -16,6 +16,9 @@ constexpr Illegal kIllegalLoops[] = {
     {"a_buffer_of_a_size_that_is_read", kRangeified,
      "%v = INDEX float32 (%buf, %zero)\n%k = CAST index (%v)\n%a = BUFFER float32 (%k, %cpu) 7",
      "BUFFER: the size cast.index(buf0[0]) is read from memory; it must be known before"},
+    {"memory_of_a_size_that_is_reduced", kKernel,
+     "%k = CAST int32 (%r)\n%m = REDUCE int32 (%k, %r) MAX\n%a = DEFINE_GLOBAL ptr<float32, global> (%m) 7",
+     "DEFINE_GLOBAL: the size reduce.MAX(cast.int32(r0), r0) is reduced over r0, a loop; memory is made before loops"},
     {"a_place_of_hardware_in_a_loop", kKernel, "%a = SPECIAL index (%r) \"lidx0\"",
      "SPECIAL: the size r0 changes with r0, a loop"},
     {"lanes_without_a_number", kKernel, "%a = RANGE index (%n) 7:lane",
@@ -30,6 +33,14 @@ constexpr Illegal kIllegalLoops[] = {
      "BIND: n is r0, which changes with r0; it has one value in a call"},
 
     // loops
+    {"a_value_in_two_ranges_of_lanes", kKernel,
+     "%k = RANGE index (%two) 7:lane\n%m = RANGE index (%four) 8:lane\n%a = ADD index (%k, %m)",
+     "ADD: it stands in two ranges of lanes, r7 and r8"},
+    {"a_register_carried_through_lanes", kKernel,
+     "%k = RANGE index (%two) 7:lane\n%w = STORE float32 (%reg, %f)\n%a = AFTER float32 (%reg, %w, %k)",
+     "AFTER: reg0 is carried into r7, whose places are lanes"},
+    {"the_end_of_no_loop", kKernel, "%w = STORE void (%outr, %f)\n%e = END void (%w, %r)\n%a = END void (%e)",
+     "END: it names no RANGE to close"},
     {"loops_closed_in_the_wrong_order", kKernel,
      "%k = RANGE index (%r) 7:loop\n%m = INDEX ptr<float32, global> (%out, %k)\n%w = STORE void (%m, %f)\n"
      "%a = END void (%w, %k, %r)",

@@ -52,6 +52,14 @@ constexpr Illegal kIllegalStores[] = {
     {"store_of_an_effect", kTensor, "%w = STORE void (%buf, %f)\n%a = STORE void (%x, %w)",
      "STORE: source 1 is a STORE, an effect; values are read AFTER it"},
 
+    {"a_sum_into_the_bits_of_a_buffer", kTensor,
+     "%bits = BITCAST int32 (%buf)\n%a = STORE void (%bits, %i) ADD",
+     "STORE: it combines elements of int32 in memory of float32"},
+    {"a_register_written_in_a_loop_that_it_is_not_opened_in", kKernel,
+     "%w = STORE float32 (%reg, %f)\n%t = AFTER float32 (%reg, %w)\n%v = LOAD float32 (%inr)\n"
+     "%a = STORE float32 (%t, %v)",
+     "STORE: reg0 is written in r0, in which it is not opened: the target waits for no r0"},
+
     // versions
     {"version_of_another_buffer", kTensor,
      "%b = BUFFER float32 (%six, %cpu) 1\n%w = STORE void (%b, %f)\n%a = AFTER float32 (%buf, %w)",

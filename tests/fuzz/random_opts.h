@@ -6,13 +6,18 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "base/error.h"
 #include "codegen/gate_loads.h"
 #include "codegen/opt/loops.h"
 #include "codegen/opt/opt.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/print.h"
 #include "ir/spec.h"
 #include "ir/walk.h"
 #include "tests/fuzz/choices.h"
@@ -70,8 +75,12 @@ inline OptList random_opts(UOp ast, Choices& choices, Reductions reductions,
       local_loops++;
     }
     opts.push_back(opt);
-    at = apply_opt(at, opt);
-    verify(at, Stage::kKernel);
+    try {
+      at = apply_opt(at, opt);
+      verify(at, Stage::kKernel);
+    } catch (const Error& e) {
+      throw std::runtime_error(fmt::format("{}\n{}\n{}", e.what(), print(ast), print(opts)));
+    }
   }
   return opts;
 }

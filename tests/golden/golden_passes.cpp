@@ -172,7 +172,7 @@ const std::map<std::string, PassFunction>& passes() {
       {"render_cuda", [](UOp n) { return render_cuda(n, "kernel"); }},
       {"render_metal", [](UOp n) { return render_metal(n, "program"); }},
       {"render_hip", [](UOp n) { return render_hip(n, "kernel"); }},
-      {"apply_opts", [](UOp n) { return print(n); }},  // after its optimisations
+      {"apply_opts", [](UOp n) { return print(checked(n, kernel)); }},  // after its optimisations
       {"schedule", [](UOp n) { return test::describe(make_schedule(n)); }},
   };
   return all;

@@ -29,6 +29,32 @@ def tiled(out: UOp, x: UOp) -> UOp:
     return out.index(i * 2 + j).assign(x.index(i).load()).end(i, j)
 
 
+def in_vectors(at: Callable[[UOp], UOp]) -> Build:
+    def build(out: UOp, x: UOp) -> UOp:
+        i = UOp.range(2, 0)
+        place = out.index(at(i)).cast(out.dtype.vec(4))
+        return place.assign(x.index(i * 4).cast(x.dtype.vec(4)).load()).end(i)
+
+    return build
+
+
+def triangle(width: int) -> Build:
+    def build(out: UOp, x: UOp) -> UOp:
+        i = UOp.range(4, 0)
+        j = UOp.range(i + 1, 1)
+        return out.index(i * width + j).assign(x.index(i + j).load()).end(i, j)
+
+    return build
+
+
+def gated(most: int) -> Build:
+    def build(out: UOp, x: UOp) -> UOp:
+        i = UOp.range(20, 0)
+        return out.index(i).assign(x.index(i * 0).load(), i < most).end(i)
+
+    return build
+
+
 LEAVING: dict[str, tuple[Build, str]] = {
     "one past the end": (copy_at(same, lambda i: i * 0, N + 1), "writes memory 0 .* from 0 to 8; memory 0 has 8"),
     "one before the start": (copy_at(lambda i: i - 1, same), "from -1 to 6"),
@@ -42,6 +68,12 @@ LEAVING: dict[str, tuple[Build, str]] = {
     "a loop twice": (copy_at(lambda i: i + i, same, 5), "from 0 to 8"),
     "a loop that goes away": (copy_at(lambda i: i - i + 9, same), "from 9 to 9"),
     "tiles": (tiled, "from 0 to 8"),
+    "vectors": (in_vectors(lambda i: i * 4 + 1), "writes 4 elements of memory 0 .* from 1 to 5"),
+    "a triangle": (triangle(2), "element 8 at r0 = 3, r1 = 2"),
+    "behind a gate": (gated(9), "element 8 at r0 = 8"),
+    "a permutation": (copy_at(lambda i: i * 3 % 8 + 1, same), "element 8 at r0 = 5"),
+    "a choice": (copy_at(lambda i: (i < 5).where(i, i + 1), same), "element 8 at r0 = 7"),
+    "many places": (copy_at(lambda i: (i * 5 % 7 + i) // 3 % 9, same, 10**6), "element 8 at r0 = "),
     "very far": (copy_at(lambda i: i + 2**40, same), "from 1099511627776"),
 }
 
@@ -62,6 +94,10 @@ STAYING: dict[str, Build] = {
     "of a product": copy_at(same, lambda i: (i * 3) % 8),
     "its difference": copy_at(same, lambda i: i * 2 - i),
     "of halves": copy_at(same, lambda i: i // 2 + 4),
+    "vectors": in_vectors(lambda i: i * 4),
+    "a triangle": triangle(1),
+    "behind a gate": gated(8),
+    "that wraps": copy_at(same, lambda i: ((i * 4).cast(dtypes.int8) * 64).cast(dtypes.index)),
     "both": copy_at(same, lambda i: (i // 4) * 4 + i % 4),
 }
 
@@ -77,15 +113,21 @@ def test_what_is_not_known_is_not_refused() -> None:
         i = UOp.range(N, 0)
         return out.index(i).assign(x.index(at.index(i).load().cast(dtypes.index)).load()).end(i)
 
-    def gated(out: UOp, x: UOp) -> UOp:
+    def guarded(out: UOp, x: UOp) -> UOp:
         i = UOp.range(N, 0)
         zero = UOp.const(dtypes.float32, 0.0)
         return out.index(i).assign(x.index(i + 4).load(i < 4, zero)).end(i)
 
+    def chosen(out: UOp, x: UOp) -> UOp:
+        i = UOp.range(N, 0)
+        zero = UOp.const(dtypes.float32, 0.0)
+        return out.index(i).assign((i < 1).where(x.index(i * 3_000_000 + 4).load(), zero)).end(i)
+
     x = Tensor([float(i) for i in range(N)])
     at = Tensor([7, 6, 5, 4, 3, 2, 1, 0], dtype="int32")
     assert custom_kernel(gathered, [(N, "float32")], [x, at]).tolist() == [7, 6, 5, 4, 3, 2, 1, 0]
-    assert custom_kernel(gated, [(N, "float32")], [x]).tolist() == [4, 5, 6, 7, 0, 0, 0, 0]
+    assert custom_kernel(guarded, [(N, "float32")], [x]).tolist() == [4, 5, 6, 7, 0, 0, 0, 0]
+    assert custom_kernel(chosen, [(N, "float32")], [x]).tolist() == [4, 0, 0, 0, 0, 0, 0, 0]
 
 
 def test_memory_is_what_it_is_given() -> None:

@@ -17,13 +17,16 @@
 #include "codegen/opt/split_range.h"
 #include "codegen/opt/stage_loads.h"
 #include "codegen/opt/tensor_tiles.h"
+#include "codegen/replace_ranges.h"
 #include "ir/arena.h"
 #include "ir/bounds.h"
+#include "ir/build.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/place.h"
 #include "ir/scope.h"
 #include "ir/walk.h"
+#include "symbolic/simplify.h"
 
 namespace weft {
 namespace {
@@ -53,12 +56,13 @@ bool meets_lanes(UOp sink, UOp range) {
   };
   constexpr OpSet k_of_threads = {Op::BARRIER, Op::FETCH, Op::FETCH_BOX, Op::COMMIT, Op::WAIT};
   const std::vector<UOp> order = toposort(sink), closers = closers_of(sink, range);
-  return std::ranges::any_of(
-             order,
-             [&](UOp n) {
-               return is_in_scope(range, n) &&
-                      (n.dtype().lanes > 1 || k_of_threads.has(n.op()) || has_lanes(ranges_of(n)));
-             }) ||
+  return std::ranges::any_of(order,
+                             [&](UOp n) {
+                               return is_in_scope(range, n) &&
+                                      (n.dtype().lanes > 1 || k_of_threads.has(n.op()) ||
+                                       has_lanes(ranges_of(n)) ||
+                                       (n.is(Op::REDUCE) && has_lanes(n.srcs())));
+                             }) ||
          std::ranges::any_of(closers, [&](UOp n) { return has_lanes(n.srcs().subspan(1)); });
 }
 
@@ -66,6 +70,11 @@ bool decides_sizes(UOp sink, UOp range) {
   const std::vector<UOp> order = toposort(sink);
   return std::ranges::any_of(
       order, [&](UOp n) { return n.is(Op::RANGE) && n != range && is_in_scope(range, n); });
+}
+
+bool is_multiple_of(UOp size, int64_t amount) {
+  const UOp rest = simplify(size % amount);
+  return rest.is_const() && rest.const_int() == 0;
 }
 
 // Local memory that each of its iterations fills: copies and lanes would share it.
@@ -135,6 +144,35 @@ std::string why_not_stage(UOp sink, const Opt& opt) {
              : "";
 }
 
+UOp changed(UOp sink, const Opt& opt) {
+  if (opt.kind == OptKind::kStage) {
+    return stage_loads(sink, opt.axis, range_by_id(sink, opt.amount));
+  }
+  if (opt.kind == OptKind::kShare) {
+    return share_loads(sink, opt.axis, range_by_id(sink, opt.amount));
+  }
+  const UOp range = range_by_id(sink, opt.axis);
+  const int64_t id = free_range_id(sink);
+  switch (opt.kind) {
+    case OptKind::kTile: return split_range(sink, range, {opt.amount, range.axis(), id});
+    case OptKind::kUpcast: return split_range(sink, range, {opt.amount, AxisType::kUpcast, id});
+    case OptKind::kVector: return split_range(sink, range, {opt.amount, AxisType::kLane, id});
+    case OptKind::kUnroll: return split_range(sink, range, {opt.amount, AxisType::kUnroll, id});
+    case OptKind::kGroup: return split_range(sink, range, {opt.amount, AxisType::kGroupReduce, id});
+    case OptKind::kThread: return make_thread_range(sink, range, opt.amount, id);
+    case OptKind::kPad: return pad_range(sink, range, opt.amount);
+    case OptKind::kMerge: return merge_ranges(sink, range, range_by_id(sink, opt.amount));
+    case OptKind::kLocal: return split_range(sink, range, {opt.amount, AxisType::kLocal, id});
+    case OptKind::kSerial: return make_serial_range(sink, range);
+    case OptKind::kTensor:
+    case OptKind::kBulk: return tensor_tiles(sink, opt.axis, opt.amount, copies_of(opt.kind));
+    case OptKind::kShard: return shard_writes(sink, range, opt.amount, id);
+    case OptKind::kShare:
+    case OptKind::kStage: break;
+  }
+  return sink;
+}
+
 }  // namespace
 
 std::string why_not(UOp sink, const Opt& opt) {
@@ -172,8 +210,12 @@ std::string why_not(UOp sink, const Opt& opt) {
     return "local memory is filled in it";
   if (opt.kind == OptKind::kVector && !std::has_single_bit(uint64_t(opt.amount)))
     return "lanes are a power of two";
-  if (opt.kind != OptKind::kTile && opt.kind != OptKind::kLocal && decides_sizes(sink, range))
-    return "the size of another loop depends on it";
+  if (decides_sizes(sink, range)) {
+    if (opt.kind != OptKind::kTile && opt.kind != OptKind::kLocal)
+      return "the size of another loop depends on it";
+    if (!is_multiple_of(range.src(0), opt.amount))
+      return "the size of another loop depends on it, and there is a rest";
+  }
   if (opt.kind == OptKind::kVector && meets_lanes(sink, range))
     return "what it computes has lanes already";
   return "";
@@ -189,32 +231,7 @@ UOp apply_opt(UOp sink, const Opt& opt) {
   if (const std::string reason = why_not(sink, opt); !reason.empty()) {
     throw CompileError(fmt::format("[apply_opts] {} does not apply: {}", print({&opt, 1}), reason));
   }
-  if (opt.kind == OptKind::kStage) {
-    return stage_loads(sink, opt.axis, range_by_id(sink, opt.amount));
-  }
-  if (opt.kind == OptKind::kShare) {
-    return share_loads(sink, opt.axis, range_by_id(sink, opt.amount));
-  }
-  const UOp range = range_by_id(sink, opt.axis);
-  const int64_t id = free_range_id(sink);
-  switch (opt.kind) {
-    case OptKind::kTile: return split_range(sink, range, {opt.amount, range.axis(), id});
-    case OptKind::kUpcast: return split_range(sink, range, {opt.amount, AxisType::kUpcast, id});
-    case OptKind::kVector: return split_range(sink, range, {opt.amount, AxisType::kLane, id});
-    case OptKind::kUnroll: return split_range(sink, range, {opt.amount, AxisType::kUnroll, id});
-    case OptKind::kGroup: return split_range(sink, range, {opt.amount, AxisType::kGroupReduce, id});
-    case OptKind::kThread: return make_thread_range(sink, range, opt.amount, id);
-    case OptKind::kPad: return pad_range(sink, range, opt.amount);
-    case OptKind::kMerge: return merge_ranges(sink, range, range_by_id(sink, opt.amount));
-    case OptKind::kLocal: return split_range(sink, range, {opt.amount, AxisType::kLocal, id});
-    case OptKind::kSerial: return make_serial_range(sink, range);
-    case OptKind::kTensor:
-    case OptKind::kBulk: return tensor_tiles(sink, opt.axis, opt.amount, copies_of(opt.kind));
-    case OptKind::kShard: return shard_writes(sink, range, opt.amount, id);
-    case OptKind::kShare:
-    case OptKind::kStage: break;
-  }
-  return sink;
+  return with_simple_sizes(changed(sink, opt));
 }
 
 }  // namespace weft

@@ -177,7 +177,11 @@ bool is_parallel(UOp sink, UOp range) {
           std::ranges::find(waits, range) != waits.end() && std::ranges::any_of(waits, [&](UOp s) {
             return is_effect(s.op()) && !is_in_scope(range, s);
           });
-      if (is_carried) return false;
+      // What the last iteration leaves in it is read behind the loop.
+      const bool is_left = std::ranges::any_of(waits, [&](UOp s) {
+        return s.is(Op::END) && std::ranges::find(closers, s) != closers.end();
+      });
+      if (is_carried || is_left) return false;
     }
     if (is_in_scope(range, n)) inside.push_back(n);
   }

@@ -36,8 +36,8 @@ UOp with_closers(UOp sink, UOp range, Make&& make) {
   });
 }
 
-// The closer with `to` for the range in its body, and other loops: those in `instead` where the
-// range stood, and `inside` at the end.
+// The closer with `to` for the range in its body and in the sizes of its other loops, and other
+// loops: those in `instead` where the range stood, and `inside` at the end.
 UOp with_loops(UOp closer, UOp range, UOp to, std::span<const UOp> instead,
                std::span<const UOp> inside, Registers registers = Registers::kSame) {
   const std::pair<UOp, UOp> replacement{range, to};
@@ -46,7 +46,7 @@ UOp with_loops(UOp closer, UOp range, UOp to, std::span<const UOp> instead,
     if (r == range) {
       srcs.insert(srcs.end(), instead.begin(), instead.end());
     } else {
-      srcs.push_back(r);
+      srcs.push_back(replace_ranges(r, {&replacement, 1}));
     }
   }
   srcs.insert(srcs.end(), inside.begin(), inside.end());
@@ -84,9 +84,12 @@ UOp split_range(UOp sink, UOp range, const Split& split) {
       is_once ? index_const(arena, 0) : range_of_size(arena, whole, range.range_id(), range.axis());
   std::vector<UOp> instead;
   if (!is_once) instead.push_back(outer);
-  // A loop with a register of its own must not change places with the loop that carries it.
+  // A loop with a register of its own must not change places with the loop that carries it, nor one
+  // that decides the size of another with that.
   const std::vector<UOp> order = toposort(sink);
-  const bool is_ordered = std::ranges::any_of(order, [](UOp n) { return n.is(Op::DEFINE_REG); });
+  const bool is_ordered = std::ranges::any_of(order, [&](UOp n) {
+    return n.is(Op::DEFINE_REG) || (n.is(Op::RANGE) && n != range && is_in_scope(range, n));
+  });
   if (is_ordered) instead.push_back(inner);
   const std::span<const UOp> inside(&inner, is_ordered ? 0 : 1);
   const UOp in_whole = is_once ? inner : outer * amount + inner;

@@ -117,7 +117,9 @@ class Storer {
     const Shape shape = shape_of(n.src(0));
     const bool is_pointer = memory.dtype().is_pointer();
     if (!is_pointer && shape.size() == 1) return arena_.with_srcs(n, srcs);  // a BUFFER's
-    const UOp offset = simplify_index(flat_index(arena_, shape, srcs.subspan(1)));
+    IndexList at;
+    for (UOp i : srcs.subspan(1)) at.push_back(i.dtype().is_index() ? i : cast(i, dtypes::index));
+    const UOp offset = simplify_index(flat_index(arena_, shape, at));
     const UOp place = index(memory, offset);
     return is_pointer ? load(place) : place;
   }

@@ -108,7 +108,7 @@ class Assignment {
     const uint32_t root = new_root();
     const TupleId at = c_.keep(c_.ranges_of_shape(shape_of(n.src(0))));
     begin(n).at = at;
-    if (is_gather(n.src(0))) return visit_scatter(n, at, root);
+    if (n.src(0).is(Op::INDEX)) return visit_scatter(n, at, root);
     Access to = follow_views(n.src(0), c_.tuple(at));
     while (to.base.is(Op::BITCAST)) {
       Access below = follow_views(to.base.src(0), to.at);

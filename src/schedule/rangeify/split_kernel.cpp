@@ -98,6 +98,14 @@ class Splitter {
     return default_device_;
   }
 
+  // No order of the kernels is left in which each reads what it is to read.
+  [[noreturn]] static void refuse_version(UOp version) {
+    throw SpecError(fmt::format(
+        "[split_kernels] {} is needed by a write that it waits for: a version of memory has one "
+        "next version, and all that reads it comes before the writes of that\n{}",
+        short_form(version, 60), neighbourhood(version)));
+  }
+
   // Memory of the graph of writes, in the graph of kernels.
   UOp memory_after(UOp n) {
     std::vector<UOp> path;
@@ -110,7 +118,7 @@ class Splitter {
       std::vector<UOp> srcs{result};
       for (UOp effect : path[i].srcs().subspan(1)) {
         const UOp kernel = made_.get(effect);
-        if (!kernel) throw InternalError("a kernel is used before it is cut");
+        if (!kernel) refuse_version(path[i]);
         if (std::find(srcs.begin(), srcs.end(), kernel) == srcs.end()) srcs.push_back(kernel);
       }
       // The making of memory and the writes that follow, in one kernel: it is AFTER that.

@@ -233,7 +233,7 @@ class Transform {
   UOp lower_store(UOp n) {
     if (!c_.has(n)) return {};
     if (!n.dtype().is_void()) return lower_register_store(n);
-    if (is_gather(n.src(0))) return lower_scatter(n);
+    if (n.src(0).is(Op::INDEX)) return lower_scatter(n);
     const Edge& to = c_.edge(n, 0);
     const UOp target = element(lowered_.get(to.base), to.base, c_.tuple(to.at), to.flat);
     std::vector<UOp> srcs{target, read(c_.edge(n, 1))};
@@ -371,7 +371,8 @@ class Transform {
                            (below.is(Op::AFTER) && !is_register(below));
     if (!is_memory) return below;
     IndexList at = below.is(Op::BUFFERIZE) ? outer_loops(base) : IndexList();
-    at.insert(at.end(), own.begin(), own.end());
+    // What is the same for all elements is asked for one of a register's, and has no axes.
+    if (!shape_of(base).empty()) at.insert(at.end(), own.begin(), own.end());
     return element(below, base, at, flat);
   }
 
