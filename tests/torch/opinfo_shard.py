@@ -83,7 +83,7 @@ def result_of(op: OpInfo, dtype: torch.dtype, given: argparse.Namespace) -> dict
 def samples_of(op: OpInfo, form: str, dtype: torch.dtype) -> Iterator[SampleInput]:
     has = {"fwd": True, "inplace": op.inplace_variant is not None, "out": op.supports_out,
            "expanded": op.inplace_variant is not None,
-           "expanded-out": op.supports_out and op.full_name not in WRITES_PAST,
+           "expanded-out": op.supports_out and op.full_name not in WRITES_PAST and op.name not in TIES,
            "grad": op.supports_autograd and (dtype.is_floating_point or dtype.is_complex),
            "errors": op.error_inputs_func is not None and dtype is torch.float32}  # they have dtypes of their own
     if not has[form]:

@@ -20,7 +20,6 @@
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
-#include "convert.h"
 #include "elementwise.h"
 #include "generator.h"
 #include "halves.h"

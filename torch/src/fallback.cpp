@@ -3,9 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <set>
 #include <string>

@@ -23,7 +23,6 @@
 #include "storage.h"
 #include "value/view.h"
 #include "weft/tensor.h"
-#include "weft/view.h"
 
 namespace weft::pytorch {
 namespace {
