@@ -59,6 +59,7 @@ weft::Tensor added(const at::Tensor& self, const weft::Tensor& product, const at
 }
 
 // Types are looked at where there are no elements, too.
+// NOLINTBEGIN(bugprone-derived-method-shadowing-base-method): shape functions are no virtual ones
 struct MmMeta : at::meta::structured_mm {
   void meta(const at::Tensor& a, const at::Tensor& b) {
     structured_mm::meta(a, b);
@@ -79,6 +80,7 @@ struct AddmvMeta : at::meta::structured_addmv {
     check_types(matrix, vector);
   }
 };
+// NOLINTEND(bugprone-derived-method-shadowing-base-method)
 
 weft::Tensor mm(const Shaped&, const at::Tensor& a, const at::Tensor& b) {
   check_multiplied("addmm_impl_cpu_", a, b);
