@@ -208,7 +208,7 @@ WRITES: dict[str, Result] = {
     "out": lambda a, b, rng: into(a, b),
     "resize_": lambda a, b, rng: resized(a, a.shape[:-1]),
 }
-FREE_OF_OVERLAPS = {  # what writes one value, or raises
+WRITES_OF_ONE = {  # tensor alone
     "zero_", "fill_", "fill_ by a tensor", "index_fill_", "index_fill_ twice", "masked_fill_ by a mask", "setitem",
     "setitem of places", "setitem by a mask", "setitem by itself", "setitem to its first", "tril_", "triu_"}
 
@@ -251,18 +251,6 @@ def bytes_of(t: torch.Tensor) -> set[int]:
     return {int(at) * t.itemsize + k for at in addresses(t) for k in range(t.itemsize)}
 
 
-def is_expanded(t: torch.Tensor) -> bool:
-    return any(stride == 0 and size > 1 for stride, size in zip(t.stride(), t.shape))
-
-
-def overlaps(t: torch.Tensor) -> bool:
-    """Whether two elements of what is written are one; PyTorch leaves it undefined, but for strides of 0."""
-    if t.numel() == 0 or is_expanded(t):
-        return False
-    at = addresses(t).tolist()
-    return len(set(at)) != len(at)
-
-
 def meet(written: torch.Tensor, read: torch.Tensor) -> bool:
     """Whether they share memory in a way that PyTorch does not promise to notice."""
     if written.untyped_storage()._cdata != read.untyped_storage()._cdata:
@@ -275,8 +263,4 @@ def meet(written: torch.Tensor, read: torch.Tensor) -> bool:
 
 
 def is_undefined(name: str, a: torch.Tensor, b: torch.Tensor) -> bool:
-    if name in VIEWS or name in RESULTS or name in FREE_OF_OVERLAPS or name not in WRITES:
-        return False
-    if name == "foreach":
-        return overlaps(a) or overlaps(b) or meet(a, b)
-    return overlaps(b if name == "out" else a) or meet(a, b)
+    return name in WRITES and name not in WRITES_OF_ONE and meet(a, b)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """PyTorch's own samples of its operators (OpInfos) on device weft against its CPU.
 
-    opinfo.py [--dtype float32] [--what fwd,inplace,expanded,out,grad,errors] [--only add,mul] [--one-in 10 --seed 1] [--shards 2]
-              [--results FILE] [--table docs/torch-coverage.md] [--time-limit 60] [-v]
+    opinfo.py [--dtype float32] [--what fwd,inplace,expanded,out,expanded-out,grad,errors] [--only add,mul]
+              [--one-in 10 --seed 1] [--shards 2] [--results FILE] [--table docs/torch-coverage.md] [--time-limit 60] [-v]
 
-For each operator: its results, those of its in-place and out= forms and of the in-place form through expanded tensors, and
-its gradients, on each of its samples, and the errors that it raises for samples that are wrong. Shards are processes; one that crashes or does not come back is started
-again after the operator that it was at. A line per operator goes to the results, and --table writes them as a document.
+For each operator: its results, those of its in-place and out= forms, also through expanded tensors, and its gradients, on
+each of its samples, and the errors that it raises for samples that are wrong. Shards are processes; one that crashes or
+does not come back is started again after the operator that it was at. A line per operator goes to the results, and --table
+writes them as a document.
 The last line is `N passed, N failed, N skipped`.
 """
 
@@ -25,7 +26,7 @@ import time
 from typing import Any
 
 PASSED, FAILED, CRASHED, SKIPPED = "pass", "fail", "crash", "skip"
-WHAT = "fwd,inplace,expanded,out,grad,errors"
+WHAT = "fwd,inplace,expanded,out,expanded-out,grad,errors"
 MOST_SAMPLES = 10**9  # all
 
 

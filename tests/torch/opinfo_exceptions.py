@@ -25,8 +25,8 @@ SPARSE = {
 # Their further arguments PyTorch wants on the CPU, whatever device the first is on.
 CPU_ARGUMENTS = {"tensor_split"}
 
-# Through an expanded tensor PyTorch's CPU computes what hangs on how its products of matrices go along.
-BY_ITS_PRODUCTS = {"addmv", "baddbmm"}
+# Into outputs that are not as it expects PyTorch's CPU writes past the end of memory.
+WRITES_PAST = {"narrow_copy", "nn.functional.avg_pool3d", "lu_unpack", "linalg.lu"}
 
 # They name elements, and do not say which among equal ones: where a sample has such, these are compared. With the place
 # of their argument dim; None: they give no indices.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import collections
 import faulthandler
 import json
 import re
@@ -15,7 +16,8 @@ import torch
 import weft.torch  # noqa: F401
 from opinfo import CRASHED, FAILED, PASSED, SKIPPED, chosen, read_results
 from opinfo_exceptions import (
-    BY_ITS_PRODUCTS, CANCELLED, CPU_ARGUMENTS, CPU_WRONG, OTHER_ERRORS, RANDOM, SPARSE, TIES, UNINITIALISED)
+    CANCELLED, CPU_ARGUMENTS, CPU_WRONG, OTHER_ERRORS, RANDOM, SPARSE, TIES, UNINITIALISED, WRITES_PAST,
+)
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 from torch.utils._pytree import tree_leaves, tree_map
@@ -61,9 +63,10 @@ def result_of(op: OpInfo, dtype: torch.dtype, given: argparse.Namespace) -> dict
     if why:
         return {"op": name, "verdict": SKIPPED, "why": why, "fallback": {}}
     start = time.monotonic()
-    torch.weft.reset_counters()
     result: dict[str, Any] = {"op": name, "samples": 0, "strides": 0, "errors": [], "cut": False}
+    fallback: collections.Counter[str] = collections.Counter()
     for form in given.what.split(","):
+        torch.weft.reset_counters()
         for number, sample in enumerate(samples_of(op, form, dtype)):
             if time.monotonic() - start > given.time_limit or number >= given.most_samples:
                 result["cut"] = True
@@ -71,14 +74,16 @@ def result_of(op: OpInfo, dtype: torch.dtype, given: argparse.Namespace) -> dict
             result["samples"] += 1
             if error := difference(op, form, sample, result):
                 result["errors"].append([form, number, error[:400]])
-    counters = torch.weft.counters()
-    return {**result, "verdict": FAILED if result["errors"] else PASSED, "fallback": counters["fallback"],
+        if not form.startswith("expanded"):  # those are the CPU's
+            fallback.update(torch.weft.counters()["fallback"])
+    return {**result, "verdict": FAILED if result["errors"] else PASSED, "fallback": fallback,
             "seconds": round(time.monotonic() - start, 2)}
 
 
 def samples_of(op: OpInfo, form: str, dtype: torch.dtype) -> Iterator[SampleInput]:
     has = {"fwd": True, "inplace": op.inplace_variant is not None, "out": op.supports_out,
-           "expanded": op.inplace_variant is not None and op.full_name not in BY_ITS_PRODUCTS,
+           "expanded": op.inplace_variant is not None,
+           "expanded-out": op.supports_out and op.full_name not in WRITES_PAST and op.name not in TIES,
            "grad": op.supports_autograd and (dtype.is_floating_point or dtype.is_complex),
            "errors": op.error_inputs_func is not None and dtype is torch.float32}  # they have dtypes of their own
     if not has[form]:
@@ -284,6 +289,18 @@ def told(program: Callable[[], Any]) -> Any:
     return type(error) if error else result
 
 
+def into_expanded_outputs(op: OpInfo, sample: SampleInput) -> Any:
+    """As in_place_expanded, of outputs."""
+    results = forward(op, sample)
+
+    def written(axis: int) -> Any:
+        outputs = tree_map(lambda t: expanded(t, axis) if isinstance(t, torch.Tensor) else t, results)
+        op(sample.input, *sample.args, **{**sample.kwargs, "out": outputs})
+        return outputs
+
+    return [told(lambda a=axis: written(a)) for axis in (0, -1)]
+
+
 def gradients(op: OpInfo, sample: SampleInput) -> Any:
     result = forward(op, sample)
     if sample.output_process_fn_grad:
@@ -300,7 +317,7 @@ def gradients(op: OpInfo, sample: SampleInput) -> Any:
 
 
 FORMS = {"fwd": forward, "errors": values, "inplace": in_place, "out": into_outputs, "grad": gradients,
-         "expanded": in_place_expanded}
+         "expanded": in_place_expanded, "expanded-out": into_expanded_outputs}
 
 
 def matches(expected: Any, actual: Any) -> bool:

@@ -1,7 +1,7 @@
 """Complex tensors: their real and imaginary parts are views, conjugates and negatives are views with a bit."""
 
 import torch
-from on_both_devices import assert_same, complexes, numbers, same_on_both
+from on_both_devices import assert_same, complexes, numbers, raises_on_both, same_on_both
 
 
 @same_on_both
@@ -118,3 +118,17 @@ def test_the_gradient_of_the_largest_complex_number_goes_to_it():
     here = z.to("weft").requires_grad_()
     torch.linalg.vector_norm(here, float("inf"), dim=1).sum().backward()
     torch.testing.assert_close(here.grad.cpu(), expected)
+
+
+@same_on_both
+def test_reals_are_computed_into_complex_outputs(d):
+    bools, ints = torch.tensor([True, False], device=d), torch.tensor([3, -2], device=d)
+    out = torch.zeros(2, dtype=torch.complex64, device=d)
+    results = [torch.mul(bools, bools, out=out.clone()), torch.add(ints, bools, out=out.clone()),
+               torch.sum(ints, 0, out=out[0].clone()), torch.cat([bools[:1], bools[:1]], out=out.clone())]
+    return results
+
+
+@raises_on_both(RuntimeError)
+def test_sizes_of_reals_are_not_complex(d):
+    torch.abs(numbers(d, 2), out=torch.zeros(2, dtype=torch.complex64, device=d))

@@ -44,3 +44,17 @@ def test_nan_is_the_mode_of_rows_without_numbers(d):
     nan = torch.nan
     rows = torch.tensor([[1, nan, 1, 2], [nan, nan, nan, nan], [nan, 2, 2, 1], [nan, nan, torch.inf, torch.inf]], device=d)
     return rows.mode(1).values
+
+
+PRODUCTS = {
+    "mm": lambda a, b: a.mm(b),
+    "addmm": lambda a, b: torch.addmm(torch.zeros(0, 2, dtype=a.dtype, device=a.device), a, b),
+    "mv": lambda a, b: a.mv(b[:, 0]),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_without_elements_are_of_one_type(name):
+    for d in DEVICES:
+        with pytest.raises(RuntimeError, match="same dtype"):
+            PRODUCTS[name](torch.zeros(0, 3, dtype=torch.int32, device=d), torch.zeros(3, 2, dtype=torch.int64, device=d))

@@ -1,4 +1,4 @@
-"""Writes through expanded tensors: what PyTorch's CPU computes is computed, what it refuses raises."""
+"""Writes through expanded tensors and windows: what PyTorch's CPU computes is computed, what it refuses raises."""
 
 import pytest
 import torch
@@ -192,3 +192,73 @@ def test_operators_of_the_cpu_write_what_shares_memory(d):
     part = z[1:3]
     torch.sum(z, 0, out=torch.view_as_real(z)[0, 1])
     return z, w, part
+
+
+OUTPUTS = {
+    "sum": lambda d, e: torch.sum(numbers(d, 6, 2, 3), 2, out=e),
+    "amax": lambda d, e: torch.amax(numbers(d, 6, 2, 3), 2, out=e),
+    "std": lambda d, e: torch.std(numbers(d, 6, 2, 3), 2, out=e),
+    "norm": lambda d, e: torch.norm(numbers(d, 6, 2, 3), 2, 2, out=e),
+    "mv": lambda d, e: torch.mv(numbers(d, 2, 2), numbers(d, 2), out=e[0]),
+    "bmm": lambda d, e: torch.bmm(numbers(d, 6, 1, 4), numbers(d, 6, 4, 2), out=e.view(6, 1, 2)),
+    "tril": lambda d, e: torch.tril(numbers(d, 3, 2, 2), out=e.unflatten(0, (3, 2))),
+    "histc": lambda d, e: torch.histc(numbers(d, 6), 2, 0, 9, out=e[0]),
+}
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_outputs_are_what_the_kernels_of_the_cpu_make_of_them(name):
+    results = []
+    for d in ("cpu", "weft"):
+        a, e = expanded(d)
+        OUTPUTS[name](d, e)
+        results.append(a.cpu())
+    torch.testing.assert_close(results[1], results[0], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int64, torch.bool, torch.float16, torch.bfloat16, torch.float64,
+                                   torch.complex128])
+def test_windows_are_written_in_the_order_of_the_cpu(dtype):
+    def written(d):
+        tensors = [(torch.arange(7) % 3).to(dtype).to(d) for _ in range(6)]
+        views = [t.unfold(0, 3, 1) for t in tensors]
+        other = (torch.arange(15).view(5, 3) % 2).to(dtype).to(d)
+        views[0].copy_(other)
+        views[1].add_(other)
+        torch.mul(other, 2, out=views[2]) if dtype != torch.bool else torch.logical_not(other, out=views[2])
+        views[3][1:3] = other[0]
+        views[4].t().index_copy_(0, torch.tensor([2, 0], device=d), other.t()[:2].contiguous())
+        torch.cat([other[:2], other[2:]], out=views[5])
+        return [t.cpu() for t in tensors]
+
+    assert all(torch.equal(here, there) for here, there in zip(written("cpu"), written("weft")))
+
+
+def test_what_a_kernel_of_the_cpu_writes_past_its_output_harms_nothing():
+    a = torch.zeros(2, 1, 3, 1, device="weft")
+    torch._C._nn.avg_pool3d(numbers("weft", 2, 2, 3, 4), 1, out=a.expand(2, 2, 3, 4))
+    assert a.cpu().shape == (2, 1, 3, 1)
+
+
+@same_on_both
+def test_outputs_that_the_cpu_resizes_have_its_strides(d):
+    matrix = torch.view_as_complex(torch.eye(3, device=d).unsqueeze(-1).repeat(1, 1, 2))
+    factors, pivots = torch.linalg.lu_factor(matrix)
+    out = torch.empty(0, dtype=torch.complex64, device=d)
+    return torch.linalg.lu_solve(factors, pivots, complexes(d, 3, 2), out=out)
+
+
+@same_on_both
+def test_results_have_the_strides_of_operands_that_are_cast(d):
+    a = torch.arange(12, dtype=torch.int32, device=d).view(2, 6, 1).expand(2, 6, 2)
+    b = numbers(d, 2, 6).unfold(0, 1, 2).permute(0, 2, 1).as_strided((1, 6, 2), (6, 1, 6))
+    z = torch.view_as_complex(numbers(d, 1, 6, 2, 2))
+    every_second = torch.arange(24, device=d).view(2, 12).t()[::2]
+    return a == b, a * b, torch.where(a > 3, a, b), z == a, torch.sqrt(every_second), every_second / 2
+
+
+@same_on_both
+def test_results_of_the_cpu_have_the_strides_of_operands_with_gaps(d):
+    z = complexes(d, 6).view(2, 3).t()[:, ::2]
+    w = complexes(d, 2).view(1, 2).expand(3, 2)
+    return torch.logical_xor(z, w.t()[:1].t()), torch.exp(w), torch.logical_and(w, w), z.sqrt()

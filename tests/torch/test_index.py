@@ -154,3 +154,8 @@ def test_an_index_that_fills_nothing_is_of_int64(d):
 def test_nothing_is_filled_where_another_axis_has_size_0(d):
     i = torch.tensor([0], device=d)
     return torch.zeros(0, 2, device=d).index_fill_(1, i, 1.0), torch.zeros(2, 0, device=d).index_fill_(0, i[:0], 1.0)
+
+
+@raises_on_both(RuntimeError)
+def test_index_select_along_an_axis_without_elements(d):
+    torch.zeros(0, 3, device=d).index_select(0, torch.tensor([0], device=d))

@@ -20,13 +20,11 @@
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
-#include "convert.h"
 #include "elementwise.h"
 #include "generator.h"
 #include "halves.h"
 #include "native.h"
 #include "operators.h"
-#include "overlapping.h"
 #include "storage.h"
 #include "structured.h"
 #include "tensor/term.h"
@@ -191,15 +189,6 @@ at::Tensor& rrelu_out(const at::Tensor& self, at::Tensor& noise, const at::Scala
   return out;
 }
 
-using ThresholdMeta = at::meta::structured_threshold;
-// In place it may be expanded: elements that are one of memory become the same number.
-at::Tensor& threshold_(at::Tensor& self, const at::Scalar& most, const at::Scalar& value) {
-  detail::Shaping<ThresholdMeta, 1> shaping(Form::kInPlace, {self});
-  shaping.meta(self, most, value);
-  if (self.numel() != 0) put_in_order(self, threshold(shaping.shaped(), self, most, value));
-  return self;
-}
-
 struct ReluMeta : UnaryMeta {
   void meta(const at::Tensor& self) {
     TORCH_CHECK(self.scalar_type() != at::kBool, "Boolean inputs not supported for relu");
@@ -219,8 +208,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   WEFT_ACTIVATION(gelu, gelu);
   WEFT_ACTIVATION(elu, elu);
   WEFT_ACTIVATION(leaky_relu, leaky_relu);
-  structured<ThresholdMeta, threshold, at::_ops::threshold, at::_ops::threshold_out>(m);
-  native<at::_ops::threshold_, threshold_>(m);
+  structured<at::meta::structured_threshold, threshold, at::_ops::threshold, at::_ops::threshold_,
+             at::_ops::threshold_out>(m);
   WEFT_ACTIVATION(hardsigmoid, kFloat<hardsigmoid>);
   structured<UnaryMeta, kFloat<hardswish>, at::_ops::hardswish, at::_ops::hardswish_,
              at::_ops::hardswish_out>(m);

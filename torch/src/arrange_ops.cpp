@@ -24,15 +24,12 @@
 #include "complex.h"
 #include "complex_kernels.h"
 #include "convert.h"
-#include "elementwise.h"
 #include "ir/op.h"
 #include "native.h"
 #include "new_tensors.h"
 #include "operators.h"
-#include "overlapping.h"
 #include "storage.h"
 #include "structured.h"
-#include "value/view.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -144,58 +141,6 @@ weft::Tensor triu(const Shaped& s, const at::Tensor& self, int64_t diagonal) {
   return s.in(self).triu(diagonal);
 }
 
-// Matrices one after the other, as PyTorch's kernel writes them in place; others it copies.
-bool is_row_of_matrices(const at::Tensor& t) {
-  int64_t stride = t.dim() > 3 ? t.size(-1) * t.size(-2) : 0;
-  for (int64_t i = t.dim() - 3; t.dim() > 3 && i >= 0; i--) {
-    if (i == 0 && (t.stride(i) == 0 || t.size(i) == 1)) continue;
-    if (t.stride(i) != stride) return false;
-    stride *= t.size(i);
-  }
-  return true;
-}
-
-// Into tensors that have elements more than once: zeros, and then what is kept of another tensor.
-// In place what is kept is left alone.
-template <class Meta, auto formula, class Op, auto triangle>
-struct Triangle {
-  static bool has_repeats(const at::Tensor& t) {
-    return t.numel() != 0 && has_overlap(handle(t).view());
-  }
-  static weft::Tensor kept(const at::Tensor& t, int64_t diagonal) {
-    const weft::Tensor all =
-        weft::Tensor::ones(ints(t.sizes()), dtypes::bool_, weft_device().name());
-    return (all.*triangle)(diagonal);
-  }
-  static at::Tensor& in_place(at::Tensor& self, int64_t diagonal) {
-    if (!has_repeats(self)) {
-      return detail::InPlace<Meta, formula, typename Op::schema>::call(self, diagonal);
-    }
-    detail::Shaping<Meta, 1>(Form::kInPlace, {self}).meta(self, diagonal);
-    if (!is_row_of_matrices(self)) at::assert_no_internal_overlap(self);
-    put_where(self, kept(self, diagonal).logical_not(), number(0, self.scalar_type()));
-    return self;
-  }
-  static at::Tensor& out(const at::Tensor& self, int64_t diagonal, at::Tensor& result) {
-    detail::Shaping<Meta, 1>(Form::kOut, {result}).meta(self, diagonal);
-    if (!has_repeats(result)) {
-      if (result.numel() != 0) put(result, (handle(self).*triangle)(diagonal));
-      return result;
-    }
-    put(result, number(0, result.scalar_type()));
-    put_where(result, kept(self, diagonal), handle(self));
-    return result;
-  }
-};
-
-template <class Meta, auto formula, auto side, class Op, class InPlaceOp, class OutOp>
-void triangle(torch::Library& library) {
-  using Kernels = Triangle<Meta, formula, InPlaceOp, side>;
-  native<Op, FunctionalForm<Meta, formula, Op>::call>(library);
-  native<InPlaceOp, Kernels::in_place>(library);
-  native<OutOp, Kernels::out>(library);
-}
-
 at::Tensor trace(const at::Tensor& self) {
   TORCH_CHECK(self.dim() == 2, "trace: expected a matrix");
   const bool is_integral = c10::isIntegralType(self.scalar_type(), true);
@@ -271,7 +216,8 @@ weft::Tensor condition_of(const at::Tensor& condition) {
 at::Tensor where_into(const at::Tensor& out, const at::Tensor& condition, const at::Tensor& a,
                       const at::Tensor& b, c10::ScalarType type) {
   const weft::Tensor is_first = condition_of(condition);
-  const at::Tensor result = elementwise_output(out, type, condition, a, b);
+  const at::Tensor result =
+      elementwise_output(out, type, condition, as_cast(a, type), as_cast(b, type));
   if (result.numel() == 0) return result;
   put(result, weft::Tensor::where(mask_for(is_first, type), elements(a, type), elements(b, type)));
   return result;
@@ -313,7 +259,7 @@ void masked_fill_into(at::Tensor& self, const at::Tensor& mask, const weft::Tens
   at::assert_no_partial_overlap(self, mask);
   if (self.numel() == 0) return;
   const weft::Tensor is_filled = mask_for(operand(mask), self.scalar_type());
-  put_where(self, is_filled, value);
+  put(self, weft::Tensor::where(is_filled, value, handle(self)));
 }
 
 void check_element(const at::Tensor& value) {
@@ -402,10 +348,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
   native<at::_ops::roll, roll>(m);
   native<at::_ops::repeat, repeat>(m);
   native<at::_ops::repeat_interleave_Tensor, repeat_interleave>(m);
-  triangle<at::meta::structured_tril, tril, &weft::Tensor::tril, at::_ops::tril, at::_ops::tril_,
-           at::_ops::tril_out>(m);
-  triangle<at::meta::structured_triu, triu, &weft::Tensor::triu, at::_ops::triu, at::_ops::triu_,
-           at::_ops::triu_out>(m);
+  structured<at::meta::structured_tril, tril, at::_ops::tril, at::_ops::tril_, at::_ops::tril_out>(
+      m);
+  structured<at::meta::structured_triu, triu, at::_ops::triu, at::_ops::triu_, at::_ops::triu_out>(
+      m);
   native<at::_ops::trace, trace>(m);
   native<at::_ops::slice_backward, slice_backward, Others::kGiven>(m);
   native<at::_ops::select_backward, select_backward, Others::kGiven>(m);

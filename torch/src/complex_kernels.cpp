@@ -40,18 +40,20 @@ bool is_accepted(const at::Tensor& tensor) {
 }  // namespace
 
 bool accepts_complex(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
-  const size_t count = op.schema().arguments().size();
+  const auto& arguments = op.schema().arguments();
   bool has_complex = false;
-  for (const c10::IValue& value : torch::jit::last(stack, count)) {
+  for (size_t i = 0; i < arguments.size(); i++) {
+    const c10::IValue& value = torch::jit::peek(stack, i, arguments.size());
+    const bool is_operand = !arguments[i].is_out();
     has_complex |= value.isComplexDouble();
     if (value.isTensor()) {
       if (!is_accepted(value.toTensor())) return false;
-      has_complex |= value.toTensor().defined() && value.toTensor().is_complex();
+      has_complex |= is_operand && value.toTensor().defined() && value.toTensor().is_complex();
     }
     if (!value.isTensorList()) continue;
     for (const at::Tensor& tensor : value.toTensorVector()) {
       if (!is_accepted(tensor)) return false;
-      has_complex |= tensor.is_complex();
+      has_complex |= is_operand && tensor.is_complex();
     }
   }
   return has_complex;

@@ -18,8 +18,8 @@ namespace weft::pytorch {
 // Whether a kernel can do with these arguments.
 using Accepts = bool (*)(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
 
-// One is complex, and all tensors are on the device and of types that weft computes with, or pairs
-// of float32 or float64.
+// An operand is complex, and all tensors are on the device and of types that weft computes with, or
+// pairs of float32 or float64.
 bool accepts_complex(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
 
 // Called while the library loads, where nothing could catch what it throws.

@@ -265,7 +265,7 @@ weft::Tensor is_equal(const Complex& a, const Complex& b, Equality wanted) {
 template <Equality wanted>
 at::Tensor compared(const at::Tensor& a, const at::Tensor& b) {
   const c10::ScalarType type = at::native::result_type(a, b);
-  at::Tensor out = elementwise_output({}, c10::kBool, a, b);
+  at::Tensor out = elementwise_output({}, c10::kBool, as_cast(a, type), as_cast(b, type));
   if (out.numel() != 0) put(out, is_equal(complex_of(a, type), complex_of(b, type), wanted));
   return out;
 }

@@ -4,6 +4,8 @@
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
 #include <ATen/native/Resize.h>
 #include <ATen/ops/_local_scalar_dense_native.h>
 #include <ATen/ops/empty.h>
@@ -13,6 +15,7 @@
 
 #include "convert.h"
 #include "native.h"
+#include "on_cpu.h"
 #include "operators.h"
 #include "storage.h"
 #include "weft/tensor.h"
@@ -86,6 +89,13 @@ void copy_from_other(const at::Tensor& from, const at::Tensor& to) {
   put(to, value);
 }
 
+// Through windows an element is written several times: the last of the CPU's writes counts.
+void copy_on_cpu(const at::Tensor& from, const at::Tensor& to) {
+  static const auto kCopy = c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", "");
+  torch::jit::Stack stack{to, from.is_privateuseone() ? from : from.cpu(), false};
+  call_on_cpu(kCopy, stack);
+}
+
 void check_shapes(const at::Tensor& from, const at::Tensor& to) {
   if (from.sizes() == to.sizes()) return;
   const auto shape = at::infer_size_dimvector(to.sizes(), from.sizes());
@@ -105,6 +115,8 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool /*non_bl
     } else {
       to.copy_(on_cpu(from));
     }
+  } else if (repeats_elements(to)) {
+    copy_on_cpu(from, to);
   } else if (!from_weft) {
     copy_from_other(from, to);
   } else if (needs_cpu(from, to)) {

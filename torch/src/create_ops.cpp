@@ -13,7 +13,6 @@
 #include "convert.h"
 #include "native.h"
 #include "operators.h"
-#include "overlapping.h"
 #include "storage.h"
 #include "tensor/positions.h"
 #include "tensor/widest_float.h"
@@ -124,9 +123,7 @@ at::Tensor& eye_m_out(int64_t n, int64_t m, at::Tensor& out) {
   TORCH_CHECK(m >= 0, "m must be greater or equal to 0, got ", m);
   at::native::resize_output(out, {n, m});
   if (out.numel() == 0) return out;
-  put(out, number(0, out.scalar_type()));
-  put_where(out, weft::Tensor::eye(n, m, dtypes::bool_, weft_device().name()),
-            number(1, out.scalar_type()));
+  put(out, weft::Tensor::eye(n, m, dtype_of(out.scalar_type()), weft_device().name()));
   return out;
 }
 at::Tensor& eye_out(int64_t n, at::Tensor& out) { return eye_m_out(n, n, out); }

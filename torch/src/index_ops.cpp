@@ -24,12 +24,10 @@
 #include "ir/op.h"
 #include "native.h"
 #include "operators.h"
-#include "overlapping.h"
 #include "storage.h"
 #include "structured.h"
 #include "tensor/chosen.h"
 #include "tensor/operand.h"
-#include "value/view.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -237,10 +235,10 @@ at::Tensor& index_put_impl(at::Tensor& self, const OptionalTensors& indices,
   if (Ints(g.result).size() != 0 && std::ranges::count(g.result, 0) > 0) return self;
   if (!has_tensors(g.list)) {
     put(self, accumulate ? target.add(value) : value);
-  } else if (!accumulate && !is_expanded(target.view())) {
+  } else if (!accumulate) {
     weft::Tensor(target).set(g.list, value);
   } else {
-    write_to(in_memory(choose(target, g.list)), value, accumulate);
+    write_to(choose(target, g.list), value, accumulate);
   }
   return self;
 }
@@ -284,6 +282,8 @@ at::Tensor& index_select_out(const at::Tensor& self, int64_t dim, const at::Tens
   at::assert_no_overlap(out, index);
   std::vector<int64_t> sizes = self.sizes().vec();
   if (self.dim() > 0) sizes[size_t(dim)] = index.numel();
+  TORCH_CHECK(self.dim() <= 1 || index.numel() == 0 || self.size(dim) > 0,
+              "index_select(): self indexing axis dim should be positive");
   at::native::resize_output(out, sizes);
   if (out.numel() == 0) return out;
   const weft::Tensor whole = handle(self), i = with_axis(operand(index));
@@ -318,7 +318,7 @@ std::optional<Chosen> filled(const at::Tensor& self, int64_t dim, const at::Tens
   const int64_t size = x.shape()[size_t(dim)];
   TORCH_CHECK_INDEX(size != 0, "index ", index.flatten()[0].item<int64_t>(),
                     " is out of bounds for dimension ", dim, " with size 0");
-  return in_memory({x, dim, dim + 1, index_of("index_fill_", i, dim, size)});
+  return Chosen{x, dim, dim + 1, index_of("index_fill_", i, dim, size)};
 }
 
 at::Tensor& index_fill_scalar(at::Tensor& self, int64_t dim, const at::Tensor& index,

@@ -30,9 +30,12 @@
 namespace weft::pytorch {
 namespace {
 
-void check_multiplied(const char* what, const at::Tensor& a, const at::Tensor& b) {
+void check_types(const at::Tensor& a, const at::Tensor& b) {
   TORCH_CHECK(a.scalar_type() == b.scalar_type(), "expected m1 and m2 to have the same dtype, but ",
               "got: ", a.dtype(), " != ", b.dtype());
+}
+void check_multiplied(const char* what, const at::Tensor& a, const at::Tensor& b) {
+  check_types(a, b);
   TORCH_CHECK_NOT_IMPLEMENTED(a.scalar_type() != at::kBool, "\"", what,
                               "\" not implemented for 'Bool'");
 }
@@ -54,6 +57,30 @@ weft::Tensor added(const at::Tensor& self, const weft::Tensor& product, const at
   const weft::Tensor other = operand(self).cast(scaled.dtype());
   return scaled.add(times(other, beta));
 }
+
+// Types are looked at where there are no elements, too.
+// NOLINTBEGIN(bugprone-derived-method-shadowing-base-method): shape functions are no virtual ones
+struct MmMeta : at::meta::structured_mm {
+  void meta(const at::Tensor& a, const at::Tensor& b) {
+    structured_mm::meta(a, b);
+    check_types(a, b);
+  }
+};
+struct AddmmMeta : at::meta::structured_addmm {
+  void meta(const at::Tensor& self, const at::Tensor& a, const at::Tensor& b,
+            const at::Scalar& beta, const at::Scalar& alpha) {
+    structured_addmm::meta(self, a, b, beta, alpha);
+    check_types(a, b);
+  }
+};
+struct AddmvMeta : at::meta::structured_addmv {
+  void meta(const at::Tensor& self, const at::Tensor& matrix, const at::Tensor& vector,
+            const at::Scalar& beta, const at::Scalar& alpha) {
+    structured_addmv::meta(self, matrix, vector, beta, alpha);
+    check_types(matrix, vector);
+  }
+};
+// NOLINTEND(bugprone-derived-method-shadowing-base-method)
 
 weft::Tensor mm(const Shaped&, const at::Tensor& a, const at::Tensor& b) {
   check_multiplied("addmm_impl_cpu_", a, b);
@@ -202,14 +229,12 @@ at::Tensor& addr_(at::Tensor& self, const at::Tensor& a, const at::Tensor& b,
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT
-  structured<at::meta::structured_mm, mm, at::_ops::mm, at::_ops::mm_out>(m);
+  structured<MmMeta, mm, at::_ops::mm, at::_ops::mm_out>(m);
   structured<at::meta::structured_bmm, bmm, at::_ops::bmm, at::_ops::bmm_out>(m);
-  structured<at::meta::structured_addmm, addmm, at::_ops::addmm, at::_ops::addmm_,
-             at::_ops::addmm_out>(m);
+  structured<AddmmMeta, addmm, at::_ops::addmm, at::_ops::addmm_, at::_ops::addmm_out>(m);
   structured<at::meta::structured_baddbmm, baddbmm, at::_ops::baddbmm, at::_ops::baddbmm_,
              at::_ops::baddbmm_out>(m);
-  structured<at::meta::structured_addmv, addmv, at::_ops::addmv, at::_ops::addmv_,
-             at::_ops::addmv_out>(m);
+  structured<AddmvMeta, addmv, at::_ops::addmv, at::_ops::addmv_, at::_ops::addmv_out>(m);
   structured<at::meta::structured__addmm_activation, addmm_activation, at::_ops::_addmm_activation,
              at::_ops::_addmm_activation_out>(m);
   native<at::_ops::addbmm, addbmm>(m);

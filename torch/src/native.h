@@ -1,5 +1,6 @@
 // How a kernel of weft is registered: counted, with weft's errors as PyTorch's, and with PyTorch's
-// CPU kernel instead where an operand has a dtype that weft does not compute with.
+// CPU kernel instead where an operand has a dtype that weft does not compute with, or where a
+// tensor that is written has an element of memory more than once.
 //
 //   TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { native<at::_ops::relu, relu>(m); }
 #pragma once
@@ -17,6 +18,7 @@
 #include "convert.h"
 #include "counters.h"
 #include "fallback.h"
+#include "on_cpu.h"
 
 namespace weft::pytorch {
 
@@ -59,6 +61,16 @@ bool is_other(const T& argument) {
   }
 }
 
+// Of an argument with its type in the schema: what is written is not const.
+template <class Argument>
+bool is_written_repeatedly(const std::remove_reference_t<Argument>& argument) {
+  if constexpr (std::is_same_v<Argument, at::Tensor&>) {
+    return !argument.is_non_overlapping_and_dense() && repeats_elements(argument);
+  } else {
+    return false;
+  }
+}
+
 template <class Operator, auto kernel, Others others, class Type>
 struct Call;
 
@@ -66,7 +78,9 @@ template <class Operator, auto kernel, Others others, class Result, class... Arg
 struct Call<Operator, kernel, others, Result (*)(Arguments...)> {
   static Result call(Arguments... arguments) {
     if constexpr (others == Others::kFallBack) {
-      if ((is_other(arguments) || ...)) return fall_back_to_cpu(arguments...);
+      if ((is_other(arguments) || ...) || (is_written_repeatedly<Arguments>(arguments) || ...)) {
+        return fall_back_to_cpu(arguments...);
+      }
     }
     static OperatorCount* const kCount = new OperatorCount(name());
     kCount->add();

@@ -19,6 +19,13 @@ inline at::Tensor empty_like(const at::Tensor& self, c10::ScalarType type) {
   return empty_strided(self.sizes(), strides, type);
 }
 
+// In place of an operand of an elementwise operator, for the strides of the result: the CPU casts
+// it to the type that operands are promoted to.
+inline at::Tensor as_cast(const at::Tensor& operand, c10::ScalarType type) {
+  const bool stays = !operand.defined() || operand.scalar_type() == type || operand.dim() == 0;
+  return stays || operand.is_non_overlapping_and_dense() ? operand : empty_like(operand, type);
+}
+
 // The output of an elementwise operator on these operands: a new one where `out` is not defined.
 template <class... Tensors>
 at::Tensor elementwise_output(const at::Tensor& out, c10::ScalarType type,

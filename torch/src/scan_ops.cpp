@@ -15,11 +15,9 @@
 #include "formulas.h"
 #include "native.h"
 #include "operators.h"
-#include "overlapping.h"
 #include "storage.h"
 #include "structured.h"
 #include "tensor/deferred_tensor.h"
-#include "tensor/operand.h"
 #include "value/value.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
@@ -61,8 +59,8 @@ void cumulative_in(const at::Tensor& self, at::Tensor& values, at::Tensor& place
   TORCH_CHECK(values.scalar_type() == self.scalar_type() && places.scalar_type() == at::kLong,
               "expected values of ", self.scalar_type(), " and indices of Long, got ",
               values.scalar_type(), " and ", places.scalar_type());
-  put_in_order(values, tensor_of(std::move(best.value)));
-  put_in_order(places, tensor_of(std::move(best.place)));
+  put(values, std::move(best.value));
+  put(places, std::move(best.place));
 }
 
 struct SameMeta : at::impl::MetaBase {

@@ -21,7 +21,6 @@
 #include "convert.h"
 #include "engine/realize.h"
 #include "ir/op.h"
-#include "overlapping.h"
 #include "reinterpret.h"
 #include "runtime/buffer.h"
 #include "runtime/device.h"
@@ -204,6 +203,24 @@ void keep_bound() {
 bool is_in_order(const Place& place, const at::TensorBase& tensor, const Held& type) {
   return place.first == 0 && tensor.storage_offset() == 0 && !type.is_complex &&
          tensor.is_contiguous();
+}
+
+// A value for an expanded view as one for without_expanded_axes(view). Throws what PyTorch's
+// kernels throw unless it has one number for all elements that are one of memory.
+Ref<Value> for_each_once(Ref<Value> value, const View& view) {
+  Sizes own(view.rank() - value->shape().size(), 1);
+  own.append(value->shape());
+  const View each = without_expanded_axes(view);
+  for (size_t i = view.rank(); i-- > 0;) {
+    if (view.shape[i] == 1 || view.strides[i] != 0) continue;
+    TORCH_CHECK(own[i] == 1,
+                "unsupported operation: more than one element of the written-to tensor refers to a "
+                "single memory location. Please clone() the tensor before performing the "
+                "operation.");
+    own.erase(i);
+  }
+  if (value->shape().empty()) return value;
+  return broadcast(reshaped(std::move(value), own), each.shape);
 }
 
 // What the tensor sees there from now on: of its dtype.

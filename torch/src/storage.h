@@ -47,7 +47,7 @@ weft::Tensor number(const c10::Scalar& scalar, c10::ScalarType type);
 // ---- writing
 
 // `value`, cast and broadcast to `tensor`, is what the tensor sees from now on. Throws where that
-// would write an element of memory twice (overlapping.h).
+// would write several numbers to one element of memory.
 void put(const at::TensorBase& tensor, weft::Tensor value);
 void put(const at::TensorBase& tensor, Ref<Value> value);
 // A new tensor of these values, contiguous.

@@ -26,6 +26,7 @@
 
 #include "convert.h"
 #include "native.h"
+#include "new_tensors.h"
 #include "storage.h"
 #include "torch_version.h"
 #include "weft/tensor.h"
@@ -134,13 +135,58 @@ decltype(auto) for_shape(const T& argument) {
   }
 }
 
-template <class Meta, auto formula, class... Arguments>
-auto run_structured(Form form, auto outputs, Arguments&&... arguments) {
-  Shaping<Meta, std::tuple_size_v<decltype(outputs)>> shaping(form, std::move(outputs));
+template <class Shaping, class... Arguments>
+void shape(Shaping& shaping, const Arguments&... arguments) {
   if constexpr (requires { shaping.meta(arguments...); }) {
     shaping.meta(arguments...);
   } else {
     shaping.meta(for_shape(arguments)...);
+  }
+}
+
+// Whether operands may be promoted and one of them is not dense. The CPU casts such a one first,
+// and the result has the strides of the cast tensor.
+template <class... Arguments>
+bool may_be_restrided(const Arguments&... arguments) {
+  bool is_dense = true, is_of_one_type = true;
+  auto type = c10::ScalarType::Undefined;
+  const auto look = [&]<class T>(const T& t) {
+    if constexpr (std::is_same_v<T, at::Tensor>) {
+      if (!t.defined() || t.dim() == 0) return;
+      is_dense &= t.is_non_overlapping_and_dense();
+      is_of_one_type &= c10::isFloatingType(t.scalar_type()) &&
+                        (type == c10::ScalarType::Undefined || type == t.scalar_type());
+      type = t.scalar_type();
+    }
+  };
+  (look(arguments), ...);
+  return !is_dense && !is_of_one_type;
+}
+template <class T>
+decltype(auto) as_cast(const T& argument, c10::ScalarType type) {
+  if constexpr (std::is_same_v<T, at::Tensor>) {
+    return weft::pytorch::as_cast(argument, type);
+  } else {
+    return (argument);
+  }
+}
+
+template <class Meta, auto formula, class... Arguments>
+auto run_structured(Form form, auto outputs, Arguments&&... arguments) {
+  using Shapes = Shaping<Meta, std::tuple_size_v<decltype(outputs)>>;
+  std::optional<c10::ScalarType> promoted;
+  if constexpr (std::is_base_of_v<at::TensorIteratorBase, Meta>) {
+    if (form != Form::kInPlace && may_be_restrided(arguments...)) {
+      Shapes trial(Form::kFunctional, {});
+      shape(trial, arguments...);
+      promoted = trial.shaped().common;
+    }
+  }
+  Shapes shaping(form, std::move(outputs));
+  if (promoted) {
+    shape(shaping, as_cast(arguments, *promoted)...);
+  } else {
+    shape(shaping, arguments...);
   }
   bool has_elements = false;
   for (const at::Tensor& t : shaping.outputs()) has_elements |= t.numel() != 0;
