@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "codegen/opt/choose_group_opts.h"
+#include "codegen/opt/loop_facts.h"
 #include "codegen/opt/loops.h"
 #include "codegen/opt/opt.h"
 #include "codegen/target.h"
 #include "ir/arena.h"
-#include "ir/bounds.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "ir/op.h"
@@ -39,16 +39,6 @@ constexpr int64_t kFar = int64_t(1) << 40;          // a step that is not known
 constexpr int64_t kCopyNodes = 160;                 // nodes of a body that are worth copying
 constexpr int64_t kThreadWork = 1 << 15;            // operations that are worth a thread
 
-bool is_access(UOp n) { return n.is(Op::LOAD) || (n.is(Op::STORE) && !is_register(n.src(0))); }
-
-int64_t most_places(UOp range) { return bounds(range.src(0)).hi; }
-
-// The bytes of a value as it is computed: narrow floats are computed in float32.
-size_t computed_bytes(DType type) {
-  const size_t bytes = size_t(type.item_bytes());
-  return type.is_float() ? std::max<size_t>(bytes, 4) : bytes;
-}
-
 // REDUCE(ADD, a * b) where a knows nothing of `columns` and b nothing of `rows`.
 struct Contraction {
   UOp rows, columns;
@@ -64,15 +54,6 @@ struct DotProducts {
   UOp along, rows, columns;
   UOp packed{};  // the LOAD of b
 };
-
-// At most `most` of the places of a loop, a part of them without a rest if one is near.
-int64_t fitting(int64_t most, int64_t places) {
-  most = std::min(most, places);
-  for (int64_t n = most; n >= 2; n--) {
-    if (places % n == 0) return n;
-  }
-  return most;
-}
 
 class Chooser {
  public:
@@ -160,31 +141,10 @@ class Chooser {
     for (UOp n : order_) most = std::max(most, places_of(n));
     return most;
   }
-  static double places_of(UOp n) {
-    double places = 1;
-    for (UOp r : ranges_of(n)) places *= double(most_places(r));
-    return places;
-  }
 
   // ---- contractions
 
   static bool depends(UOp n, UOp range) { return is_in_scope(range, n); }
-
-  // The one LOAD that a factor is made of; none when it reads several.
-  static UOp only_load(UOp factor) {
-    UOp found;
-    for (UOp n : toposort(factor)) {
-      if (!n.is(Op::LOAD)) continue;
-      if (found) return {};
-      found = n;
-    }
-    return found;
-  }
-
-  static bool is_sum_of_products(UOp n) {
-    return n.is(Op::REDUCE) && n.arg_op() == Op::ADD && n.src(0).is(Op::MUL) &&
-           n.dtype().is_float();
-  }
 
   // The axes of reductions as memory has them: loops that are walked as one are one, so that an
   // axis that is long in memory is not taken for several short ones.
