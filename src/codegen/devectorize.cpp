@@ -86,6 +86,7 @@ class Devectorizer {
     if (n.is_const()) return keep(n, lanes_of_constant(n));
     if (n.is(Op::LOAD)) return keep(n, load_lanes(n, srcs));
     if (n.is(Op::STORE)) return is_register(n.src(0)) ? store_register(n, srcs) : store(n, srcs);
+    if (n.is(Op::FETCH)) return fetch(n, srcs);
     if (n.is(Op::DEFINE_REG)) return keep(n, registers(n));
     if (n.is(Op::AFTER)) return keep(n, after_lanes(n, srcs));
     if (n.is(Op::VECTORIZE)) return keep(n, joined(n, srcs));
@@ -101,6 +102,14 @@ class Devectorizer {
     }
     if (!is_elementwise(n.op())) return flattened(n, srcs);  // END, SINK: of effects
     return keep(n, by_lane(n, srcs));
+  }
+
+  // A copy of memory, or of lanes as the vector that they are.
+  UOp fetch(UOp n, std::span<const UOp> srcs) {
+    const DType type = n.src(1).dtype();
+    if (type.is_pointer()) return flattened(n, srcs);
+    const UOp value = arena_.make(Op::VECTORIZE, type, lanes_of(n, 1, srcs, type.lanes));
+    return arena_.with_srcs(n, std::vector{srcs[0], value});
   }
 
   // The sums of a WMMA, which stay in one register.

@@ -98,7 +98,7 @@ class Vectorizer {
         {Op::RANGE, &Vectorizer::make_range},  {Op::INDEX, &Vectorizer::make_index},
         {Op::LOAD, &Vectorizer::make_load},    {Op::STORE, &Vectorizer::make_store},
         {Op::AFTER, &Vectorizer::make_after},  {Op::END, &Vectorizer::make_end},
-        {Op::REDUCE, &Vectorizer::make_reduce}};
+        {Op::REDUCE, &Vectorizer::make_reduce}, {Op::FETCH, &Vectorizer::make_fetch}};
     for (const auto& [op, maker] : kMakers) {
       if (n.is(op)) return (this->*maker)(n, srcs);
     }
@@ -231,6 +231,12 @@ class Vectorizer {
       all.push_back(arena_.with_srcs(n, of_lane));
     }
     return arena_.make(Op::SINK, dtypes::void_, all);
+  }
+
+  // Of a value whose lanes are its place's.
+  UOp make_fetch(UOp n, std::vector<UOp>& srcs) const {
+    srcs[1] = repeated(srcs[1], lanes_);
+    return arena_.with_srcs(n, srcs);
   }
 
   UOp reversed(UOp vector) const {

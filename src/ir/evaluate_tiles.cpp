@@ -75,6 +75,14 @@ Value Thread::product(const Step& step) {
 void Thread::fetch(const Step& step) {
   const UOp n = step.node;
   Fetch fetch{n, source(step, 0).place, {}};
+  if (!n.src(1).dtype().is_pointer()) {
+    for (const Lane& lane : source(step, 1).lanes) {
+      if (lane.fault) raise(lane.fault);
+      fetch.lanes.push_back(lane);
+    }
+    fetches_.back().push_back(std::move(fetch));
+    return;
+  }
   const Lane gate = n.src_count() > 2 ? number(step, 2) : Lane{1};
   if (gate.fault) raise(gate.fault);
   for (size_t l = 0; l < n.src(0).dtype().lanes; l++) {

@@ -213,6 +213,12 @@ Found check_fetched(UOp n, size_t i, AddrSpace space) {
 Found check_fetch(UOp n) {
   if (Found f = check_void(n)) return f;
   if (Found f = check_fetched(n, 0, AddrSpace::kLocal)) return f;
+  if (const DType value = n.src(1).dtype(); !value.is_pointer()) {  // one lane of it in a loop of lanes
+    const DType place = n.src(0).dtype().pointee();
+    const bool is_lane = value == place.element();
+    if ((value == place || is_lane) && n.src_count() == 2) return {};
+    return bad_dtype("it puts {} into a place of {}", value.name(), place.name());
+  }
   if (Found f = check_fetched(n, 1, AddrSpace::kGlobal)) return f;
   if (n.src(0).dtype().pointee() != n.src(1).dtype().pointee()) {
     return bad_dtype("it copies {} to {}; they must be the same", n.src(1).dtype().name(),
@@ -262,7 +268,8 @@ Found check_fetch_box(UOp n) {
 
 Found check_commit(UOp n) {
   for (UOp s : n.srcs()) {
-    if (!s.is(Op::FETCH) && !s.is(Op::FETCH_BOX)) {
+    const bool is_by_lanes = s.is(Op::END) && s.src(0).is(Op::FETCH);
+    if (!s.is(Op::FETCH) && !s.is(Op::FETCH_BOX) && !is_by_lanes) {
       return bad_structure("it groups {}; it must be FETCHes and FETCH_BOXes",
                            with_article(s.op()));
     }

@@ -207,6 +207,9 @@ class GpuCRenderer : public CStyleRenderer {
     if (!signature_.boxed.empty()) function("fetch_box", std::string(words.box_functions));
     if (n.is(Op::COMMIT)) return commit(n, words);
     if (n.is(Op::FETCH_BOX)) return fetch_box(n, words);
+    if (n.is(Op::FETCH) && !n.src(1).dtype().is_pointer()) {
+      return line(filled(words.put, {{'p', start_of(n.src(0))}, {'v', text(n.src(1))}}));
+    }
     if (n.is(Op::FETCH)) {
       return line(filled(words.fetch, {{'p', start_of(n.src(0))},
                                        {'f', start_of(n.src(1))},

@@ -31,6 +31,7 @@ struct GpuTensorText {
   std::string_view functions;      // in front of a kernel that copies
   std::string_view wait_products;  // in front of every wait
   std::string_view fetch;          // of 16 bytes from $f to $p, or zeros where not $g
+  std::string_view put;            // the vector $v at $p, as a copy would
   std::string_view commit;
   std::string_view wait;  // for all groups but $n
   // Boxes, of arrays that are parameters of a type of their own. Groups of them that are under way,

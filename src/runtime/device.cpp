@@ -39,7 +39,8 @@ constexpr Family kFamilies[] = {
 };
 
 std::vector<Device*> own_devices() {
-  return {&cpu_device(), &cpu_llvm_device(), &cpu_c_device(), &ref_device(), &null_device()};
+  return {&cpu_device(), &cpu_llvm_device(), &cpu_c_device(),
+          &ref_device(), &null_device(),     &null_cuda_device()};
 }
 
 std::string names_of(const std::vector<Device*>& devices) {

@@ -94,5 +94,7 @@ Device& ref_device();
 // Allocates nothing and runs nothing: for looking at schedules and timing them. Its memory reads
 // as zeros.
 Device& null_device();
+// The same, with kernels chosen and written for an H200.
+Device& null_cuda_device();
 
 }  // namespace weft

@@ -79,6 +79,7 @@ std::vector<Access> accesses_of(UOp n) {
   if (n.is(Op::STORE)) return {{n, n.src(0), n.src_count() > 2 ? n.src(2) : UOp()}};
   if (n.is(Op::LOAD)) return {{n, n.src(0), n.src_count() > 1 ? n.src(1) : UOp()}};
   if (!n.is(Op::FETCH)) return {};
+  if (!n.src(1).dtype().is_pointer()) return {{n, n.src(0), {}}};
   const UOp gate = n.src_count() > 2 ? n.src(2) : UOp();
   return {{n, n.src(0), {}}, {n, n.src(1), gate}};
 }

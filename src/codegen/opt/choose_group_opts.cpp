@@ -31,6 +31,8 @@ constexpr int64_t kTransposed = 64;   // of a transposition's tile, on each axis
 constexpr int64_t kDepth = 16;        // of a contraction's tile, along the sum
 constexpr int64_t kRegisterRows = 8;  // of the tile of a thread
 constexpr int64_t kLeastOwned = 16;   // writes of an owner
+// Rows that are worth a tile of them, most of which is empty: the other factor is read once.
+constexpr int64_t kLeastTiled = 8;
 // Elements of a row that a thread keeps in registers from one loop over the row to the next.
 constexpr int64_t kHeld = 32;
 
@@ -423,7 +425,7 @@ class GroupChooser {
       const FoundContraction found = find_tile_contraction(sink_, sum.range_id());
       const TileContraction& c = found.contraction;
       if (!found.why_not.empty() || !target_.tensor.has(c.a.dtype())) continue;
-      if (places(c.rows) < 32 || places(c.columns) < 32 || places(c.sum) < 32) continue;
+      if (places(c.rows) < kLeastTiled || places(c.columns) < 32 || places(c.sum) < 32) continue;
       if (tile_by_tensor_cores(c)) return true;
     }
     return false;

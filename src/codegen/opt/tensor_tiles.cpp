@@ -5,7 +5,8 @@
 //   ahead)
 //
 // Tiles are blocks of 64 x 64 elements, each in row-major order in the direction in which its
-// argument lies in memory. A thread holds of the results what WMMA gives it.
+// argument lies in memory. A factor that is memory in aligned vectors is copied, any other is
+// computed by the thread that fetches it. A thread holds of the results what WMMA gives it.
 #include "codegen/opt/tensor_tiles.h"
 
 #include <algorithm>
@@ -53,25 +54,30 @@ bool is_zero(UOp n) { return n.is_const() && n.bits() == 0; }
 // ---- finding
 
 bool is_zero_unless(UOp read, UOp condition) {
-  if (read.src_count() != 3 || !is_zero(read.src(2))) return false;
+  if (!read.is(Op::LOAD) || read.src_count() != 3 || !is_zero(read.src(2))) return false;
   const std::vector<UOp> given = conditions_of(read.src(1)), needed = conditions_of(condition);
   return std::ranges::all_of(needed,
                              [&](UOp n) { return std::ranges::find(given, n) != given.end(); });
 }
 
-// The LOAD of a factor.
-UOp read_of(UOp factor) {
-  if (!factor.is(Op::CAST) || !factor.src(0).is(Op::LOAD)) return {};
-  const UOp read = factor.src(0);
-  const bool is_half = read.dtype() == dtypes::float16 || read.dtype() == dtypes::bfloat16;
-  const bool is_whole = read.src_count() == 1 || is_zero(read.src(2));
-  return is_half && is_whole && place_of(read.src(0)).base.is(Op::DEFINE_GLOBAL) ? read : UOp();
+// The float16 or bfloat16 that a factor is a float32 of.
+UOp half_of(UOp factor) {
+  if (!factor.is(Op::CAST)) return {};
+  const UOp half = factor.src(0);
+  const bool is_half = half.dtype() == dtypes::float16 || half.dtype() == dtypes::bfloat16;
+  return is_half ? half : UOp();
+}
+
+// A LOAD of global memory, with zeros where it has a gate.
+bool is_plain_read(UOp half) {
+  return half.is(Op::LOAD) && (half.src_count() == 1 || is_zero(half.src(2))) &&
+         place_of(half.src(0)).base.is(Op::DEFINE_GLOBAL);
 }
 
 // Whether the places of the range from a multiple of kFetched on lie in order from a multiple of
 // kFetched on.
 bool is_fetched_along(UOp read, UOp range) {
-  if (step_of(read, range) != 1) return false;
+  if (!is_plain_read(read) || step_of(read, range) != 1) return false;
   const std::optional<LinearSum> sum = linear_sum(index_of(read));
   if (!sum || sum->constant % kFetched != 0) return false;
   const bool is_aligned = std::ranges::all_of(
@@ -98,18 +104,38 @@ UOp only_reduce(UOp sink) {
   return only;
 }
 
-bool writes_in_order(UOp end, UOp r) {
-  for (UOp n : toposort(end.src(0))) {
+bool writes_in_order(UOp sink, UOp r) {
+  for (UOp n : toposort(sink)) {
     if (n.is(Op::STORE) && !is_register(n.src(0)) && step_of(n, r) != 1) return false;
   }
   return true;
+}
+
+// The loops of all ENDs, where they have the same ones.
+std::vector<UOp> loops_of_all(UOp sink) {
+  std::vector<UOp> out;
+  for (UOp e : sink.srcs()) {
+    if (!e.is(Op::END)) return {};
+    const std::vector<UOp> loops(e.srcs().begin() + 1, e.srcs().end());
+    if (out.empty()) out = loops;
+    if (!std::ranges::is_permutation(out, loops)) return {};
+  }
+  return out;
+}
+
+// Whether a condition is about nothing but places of what is summed: then both factors have it.
+bool is_of_sum(UOp condition, UOp reduce) {
+  return std::ranges::all_of(ranges_of(condition), [&](UOp r) {
+    return std::ranges::find(reduce.srcs().subspan(1), r) != reduce.srcs().end();
+  });
 }
 
 // ---- making
 
 // A factor's tile: `across` are its places that are not summed over.
 struct Factor {
-  UOp read;
+  UOp value;                         // a LOAD if `is_copied`
+  bool is_copied;                    // in aligned vectors
   UOp across;
   UOp first;                         // of the group's places
   int64_t count;                     // of them
@@ -118,12 +144,28 @@ struct Factor {
   std::optional<RangedArray> array;  // that boxes are fetched of
 };
 
-bool is_transposed(UOp read, UOp sum) { return !is_fetched_along(read, sum); }
+// Copied in vectors along one of its axes.
+bool is_copied(UOp half, UOp across, UOp sum) {
+  return is_fetched_along(half, sum) || is_fetched_along(half, across);
+}
 
-std::optional<RangedArray> array_of(UOp read, UOp across, UOp sum) {
-  const bool is_across = is_transposed(read, sum);
-  std::optional<RangedArray> out = ranged_array(read, is_across ? across : sum);
+// Whether a factor is in order along `across`. What is computed is as its reads are.
+bool is_transposed(UOp half, UOp across, UOp sum) {
+  if (is_copied(half, across, sum)) return !is_fetched_along(half, sum);
+  int64_t along = 0;
+  for (UOp n : toposort(half)) {
+    if (!n.is(Op::LOAD) || is_register(n.src(0))) continue;
+    along += int64_t(step_of(n, across) == 1) - int64_t(step_of(n, sum) == 1);
+  }
+  return along > 0;
+}
+
+std::optional<RangedArray> array_of(UOp half, UOp across, UOp sum) {
+  std::optional<RangedArray> out;
+  if (!is_copied(half, across, sum)) return out;
+  const bool is_across = is_transposed(half, across, sum);
   const UOp rows = is_across ? sum : across;
+  out = ranged_array(half, is_across ? across : sum);
   if (out && std::ranges::find(out->axes, rows, &RangedArray::Axis::range) == out->axes.end()) {
     out.reset();
   }
@@ -135,7 +177,6 @@ class Tiler {
   Tiler(UOp sink, const TileContraction& c, int64_t columns, TileCopies copies)
       : arena_(sink.arena()),
         sink_(sink),
-        end_(sink.src(0)),
         c_(c),
         columns_(columns),
         copies_(copies) {
@@ -159,7 +200,7 @@ class Tiler {
               eighth = new_range(columns_ / 8, AxisType::kUpcast),
               lane = new_range(2, AxisType::kLane);
     std::vector<UOp> around;
-    for (UOp r : end_.srcs().subspan(1)) {
+    for (UOp r : loops_of_all(sink_)) {
       if (r != c_.rows && r != c_.columns) around.push_back(r);
     }
     if (tile) around.push_back(tile);
@@ -170,11 +211,14 @@ class Tiler {
         arena_.make(Op::LANE, dtypes::float32, {after(sums_, done), eighth * 4 + half * 2 + lane});
     const std::array places = {std::pair(c_.rows, first_row_ + warp_ * 16 + half * 8 + y),
                                std::pair(c_.columns, first_column_ + eighth * 8 + x * 2 + lane)};
-    std::vector<UOp> srcs{replace_ranges(with_result(end_.src(0), result, done), places)};
-    srcs.insert(srcs.end(), around.begin(), around.end());
-    srcs.insert(srcs.end(), {half, eighth, lane});
-    const UOp end = arena_.with_srcs(end_, srcs);
-    return arena_.with_srcs(sink_, std::vector{end});
+    std::vector<UOp> ends;
+    for (UOp e : sink_.srcs()) {
+      std::vector<UOp> srcs{replace_ranges(with_result(e.src(0), result, done), places)};
+      srcs.insert(srcs.end(), around.begin(), around.end());
+      srcs.insert(srcs.end(), {half, eighth, lane});
+      ends.push_back(arena_.with_srcs(e, srcs));
+    }
+    return arena_.with_srcs(sink_, ends);
   }
 
  private:
@@ -197,14 +241,15 @@ class Tiler {
     return tile;
   }
 
-  Factor factor(UOp read, UOp across, UOp first, int64_t count, int64_t offset) const {
-    return {read,
+  Factor factor(UOp half, UOp across, UOp first, int64_t count, int64_t offset) const {
+    return {half,
+            is_copied(half, across, c_.sum),
             across,
             first,
             count,
             offset,
-            is_transposed(read, c_.sum),
-            copies_ == TileCopies::kBoxes ? array_of(read, across, c_.sum) : std::nullopt};
+            is_transposed(half, across, c_.sum),
+            copies_ == TileCopies::kBoxes ? array_of(half, across, c_.sum) : std::nullopt};
   }
 
   // The loop over the steps.
@@ -291,18 +336,35 @@ class Tiler {
     constexpr int64_t vectors = kSide / kFetched, rows = kThreads / vectors;  // of a row; at a time
     const int64_t block = k * rows / kSide, first = k * rows % kSide;
     const UOp row = thread_ / vectors + first, along = thread_ % vectors * kFetched;
-    const UOp across = f.first + block * kSide + (f.is_transposed ? along : row);
-    const UOp depth = step % steps_of_sum_ * kTileDepth + (f.is_transposed ? row : along);
+    const UOp to = vector_at(index(local, simplify(step % stages_ * step_elements_ + f.offset +
+                                                   block * kBlock + row * kSide + along)));
+    const UOp lane = f.is_copied ? UOp() : new_range(kFetched, AxisType::kLane);
+    const UOp at = lane ? along + lane : along;
+    const UOp across = f.first + block * kSide + (f.is_transposed ? at : row);
+    const UOp depth = step % steps_of_sum_ * kTileDepth + (f.is_transposed ? row : at);
     const std::vector<std::pair<UOp, UOp>> places = places_of(f, across, depth, step);
-    const UOp from = replace_ranges(f.read.src(0), places);
-    const UOp to = index(local, simplify(step % stages_ * step_elements_ + f.offset +
-                                         block * kBlock + row * kSide + along));
-    std::vector<UOp> srcs{vector_at(to), vector_at(from)};
+    if (lane) {
+      const UOp value = replace_ranges(read_only_if(f.value, in_steps), places);
+      return end(arena_.make(Op::FETCH, dtypes::void_, {to, value}), lane);
+    }
+    std::vector<UOp> srcs{to, vector_at(replace_ranges(f.value.src(0), places))};
     UOp gate = in_steps;
-    if (f.read.src_count() == 3) gate = gate & replace_ranges(f.read.src(1), places);
+    if (f.value.src_count() == 3) gate = gate & replace_ranges(f.value.src(1), places);
     gate = simplify(gate);
     if (!gate.is_const() || gate.bits() == 0) srcs.push_back(gate);
     return arena_.make(Op::FETCH, dtypes::void_, srcs);
+  }
+
+  // What is read behind the last step is not used, and need not be there.
+  UOp read_only_if(UOp value, UOp gate) const {
+    if (gate.is_const() && gate.bits() != 0) return value;
+    return rebuild(value, [&](UOp n, std::span<const UOp> srcs) {
+      const UOp made = arena_.with_srcs(n, srcs);
+      if (!n.is(Op::LOAD) || is_register(n.src(0))) return made;
+      const UOp zero = arena_.make(Op::CONST, n.dtype(), {}, Arg::bits(0));
+      return n.src_count() == 3 ? load(made.src(0), made.src(1) & gate, made.src(2))
+                                : load(made.src(0), gate, zero);
+    });
   }
 
   UOp vector_at(UOp pointer) const {
@@ -324,7 +386,7 @@ class Tiler {
   }
 
   Arena& arena_;
-  UOp sink_, end_;
+  UOp sink_;
   TileContraction c_;
   int64_t columns_;
   TileCopies copies_;
@@ -341,16 +403,17 @@ FoundContraction find_tile_contraction(UOp sink, int64_t axis) {
   const UOp sum = range_by_id(sink, axis);
   if (!sum) return none("there is no such loop");
   const UOp reduce = only_reduce(sink);
-  if (sink.src_count() != 1 || !sink.src(0).is(Op::END) || !reduce ||
+  const std::vector<UOp> loops = loops_of_all(sink);
+  if (loops.empty() || !reduce ||
       std::ranges::find(reduce.srcs().subspan(1), sum) == reduce.srcs().end() ||
       reduce.arg_op() != Op::ADD || reduce.dtype() != dtypes::float32) {
-    return none("it is not the loop of the only sum, in float32, of a kernel with one END");
+    return none("it is not the loop of the only sum, in float32, of a kernel with one set of loops");
   }
   const bool is_known = std::ranges::all_of(reduce.srcs().subspan(1), [](UOp r) {
     return r.axis() == AxisType::kReduce && r.src(0).is_const();
   });
-  const bool is_bare = std::ranges::all_of(sink.src(0).srcs().subspan(1),
-                                           [](UOp r) { return r.axis() == AxisType::kGlobal; });
+  const bool is_bare =
+      std::ranges::all_of(loops, [](UOp r) { return r.axis() == AxisType::kGlobal; });
   if (!is_known || !is_bare) return none("loops of it are cut already, or of no constant size");
   UOp product = reduce.src(0), condition;
   if (product.is(Op::WHERE) && is_zero(product.src(2))) {
@@ -358,29 +421,35 @@ FoundContraction find_tile_contraction(UOp sink, int64_t axis) {
     product = product.src(1);
   }
   if (!product.is(Op::MUL)) return none("what it sums is no product");
-  std::array reads = {read_of(product.src(0)), read_of(product.src(1))};
-  if (!reads[0] || !reads[1] || reads[0].dtype() != reads[1].dtype()) {
-    return none("the factors are not two reads of one dtype, float16 or bfloat16");
+  std::array halves = {half_of(product.src(0)), half_of(product.src(1))};
+  if (!halves[0] || !halves[1] || halves[0].dtype() != halves[1].dtype()) {
+    return none("the factors are not of one dtype, float16 or bfloat16");
   }
-  if (condition && !(is_zero_unless(reads[0], condition) && is_zero_unless(reads[1], condition))) {
-    return none("what it sums depends on a condition");
+  if (condition && !(is_zero_unless(halves[0], condition) && is_zero_unless(halves[1], condition))) {
+    if (!is_of_sum(condition, reduce)) return none("what it sums depends on a condition");
+    for (UOp& half : halves) {
+      if (is_zero_unless(half, condition)) continue;
+      half = where(condition, half, half.arena().make(Op::CONST, half.dtype(), {}, Arg::bits(0)));
+    }
   }
-  TileContraction c{reduce, {}, {}, sum, reads[0], reads[1]};
-  for (const auto& [a, b] : {std::pair(reads[0], reads[1]), std::pair(reads[1], reads[0])}) {
+  TileContraction c{reduce, {}, {}, sum, halves[0], halves[1]};
+  const auto is_better = [&](UOp half, UOp r, UOp best) {
+    if (!best) return true;
+    const bool is_copied = is_fetched_along(half, sum) || is_fetched_along(half, r);
+    const bool was_copied = is_fetched_along(half, sum) || is_fetched_along(half, best);
+    return is_copied != was_copied ? is_copied : size_of(r) > size_of(best);
+  };
+  for (const auto& [a, b] : {std::pair(halves[0], halves[1]), std::pair(halves[1], halves[0])}) {
     UOp rows, columns;
-    for (UOp r : sink.src(0).srcs().subspan(1)) {
+    for (UOp r : loops) {
       const bool in_a = is_in_scope(r, a), in_b = is_in_scope(r, b);
       if (!r.src(0).is_const() || in_a == in_b) continue;
-      if (in_b && writes_in_order(sink.src(0), r)) columns = r;
-      const bool is_fetched = is_fetched_along(a, r) || is_fetched_along(a, sum);
-      if (in_a && is_fetched && (!rows || size_of(r) > size_of(rows))) rows = r;
+      if (in_b && writes_in_order(sink, r)) columns = r;
+      if (in_a && is_better(a, r, rows)) rows = r;
     }
     if (rows && columns) c.rows = rows, c.columns = columns, c.a = a, c.b = b;
   }
   if (!c.rows) return none("there are no rows of one factor and columns of the other");
-  const bool has_a = is_fetched_along(c.a, sum) || is_fetched_along(c.a, c.rows);
-  const bool has_b = is_fetched_along(c.b, sum) || is_fetched_along(c.b, c.columns);
-  if (!has_a || !has_b) return none("a factor does not lie in aligned vectors of 8");
   return {c, {}};
 }
 

@@ -8,17 +8,17 @@
 
 namespace weft {
 
-// data0[row, column] = f(sum over k of a[row, k] * b[k, column], ...), where a and b are float16 or
-// bfloat16 and the sum is float32. Other loops may stand around; `others` are summed over, too.
+// data[row, column] = f(sum over k of a[row, k] * b[k, column], ...), of any number of outputs, where a
+// and b are float16 or bfloat16 and the sum is float32. Other loops may stand around, and other
+// ranges be summed over, too.
 struct TileContraction {
   UOp reduce{}, rows{}, columns{}, sum{};
-  UOp a{}, b{};  // LOADs
+  UOp a{}, b{};  // memory, or values of it
 };
 
 inline constexpr int64_t kTileRows = 128, kTileDepth = 64;  // of a group
 
-// The contraction over the reduction `axis`; why there is none, or it cannot be fetched in vectors
-// of 16 bytes.
+// The contraction over the reduction `axis`; why there is none.
 struct FoundContraction {
   TileContraction contraction{};
   std::string why_not{};

@@ -18,13 +18,13 @@
 #include "codegen/target.h"
 #include "ir/node.h"
 #include "runtime/cpu/host_cpu.h"
+#include "runtime/cuda/cuda_chip.h"
 #include "runtime/cuda/cuda_compiler.h"
 #include "runtime/cuda/cuda_context.h"
 #include "runtime/cuda/cuda_driver.h"
 #include "runtime/cuda/cuda_program.h"
 #include "runtime/cuda/cuda_recording.h"
 #include "runtime/device.h"
-#include "runtime/gpu/gpu_machine.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/program.h"
 #include "runtime/search_kernel.h"
@@ -34,8 +34,6 @@ namespace weft {
 namespace {
 
 constexpr size_t kMostCompileThreads = 16;
-// With copies that run beside products, and with products of four warps from local memory.
-constexpr int kTensorArchitecture = 80, kWideArchitecture = 90;
 
 class CudaDevice : public Device {
  public:
@@ -44,25 +42,12 @@ class CudaDevice : public Device {
                                      : fmt::format("{}:{}", gpu.name(), compiler.name)),
         gpu_(gpu),
         compiler_(compiler),
-        target_(compiler.target()) {
-    const auto processors = size_t(gpu.multiprocessors());
-    target_.groups.threads = 1024;
-    target_.groups.warp = 32;
-    target_.groups.local_bytes = kStaticSharedBytes;
-    target_.groups.together = processors * 8;
-    target_.limits.pieces = processors * 8;
-    target_.limits.machine = gpu_machine(processors);
-    if (gpu.architecture() >= kTensorArchitecture && target_.tensor.dtypes != 0) {
-      target_.tensor.local_bytes = gpu.most_shared_bytes();
-      target_.tensor.most_columns = gpu.architecture() == kWideArchitecture ? 256 : 128;
-      target_.tensor.has_boxes = gpu.architecture() >= kWideArchitecture &&
-                                 CudaDriver::get().functions().encode_tiled != nullptr;
-    } else {
-      target_.tensor = {};
-    }
-    target_.narrow_indices = true;
-    target_.limits.sequences = false;
-  }
+        target_(target_of_chip(
+            compiler.target(),
+            {.architecture = size_t(gpu.architecture()),
+             .multiprocessors = size_t(gpu.multiprocessors()),
+             .most_shared_bytes = gpu.most_shared_bytes(),
+             .has_boxes = CudaDriver::get().functions().encode_tiled != nullptr})) {}
 
   void* allocate(size_t bytes) override { return gpu_.context().allocator().allocate(bytes); }
   void free(void* memory, size_t bytes) noexcept override { gpu_.free(memory, bytes); }

@@ -1,6 +1,7 @@
 // The list of the scheduler's passes, in order.
 #include "schedule/rangeify/pipeline.h"
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "rewrite/rule_set.h"
 #include "rewrite/trace.h"
 #include "schedule/kernel_table.h"
+#include "schedule/machine.h"
 #include "schedule/rangeify/bufferize_to_store.h"
 #include "schedule/rangeify/indexing.h"
 #include "schedule/rangeify/inline_buffers.h"
@@ -72,7 +74,10 @@ UOp run_rangeify_pipeline(std::vector<UOp> order, const KernelLimits& limits,
     sink = graph_rewrite(sink, early_rules(), {.trace = trace, .pass = "early"});
   }
   sink = store_sources(sink);
-  if (limits.pieces > 1) sink = split_reductions(sink, limits.pieces);
+  if (limits.pieces > 1) {
+    const Machine& m = limits.machine;
+    sink = split_reductions(sink, limits.pieces, m.threads > 1 ? size_t(m.units * m.threads) : 0);
+  }
   if (contents.has_writes) sink = separate_versions(sink, limits.writes);
   IndexingContext context(sink.arena(), limits, device);
   if (sink == order.back()) context.order = std::move(order);
