@@ -213,7 +213,10 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> attention_backward(
   const weft::Tensor v = heads.of_shared(wide_operand(value));
   const weft::Tensor by_p = dropped(g.matmul(v.transpose(-2, -1)));
   const std::vector<int64_t> last{-1};
-  const weft::Tensor by_scores = p.mul(by_p.sub(by_p.mul(p).sum(last, true)));
+  // As narrow as what it is multiplied by: a product of two narrow factors.
+  const weft::Tensor by_scores = p.mul(by_p.sub(by_p.mul(p).sum(last, true)))
+                                     .cast(dtype_of(query.scalar_type()))
+                                     .cast(by_p.dtype());
   if (wanted[0]) {
     const weft::Tensor k = heads.of_shared(wide_operand(key));
     by_query = give_heads(heads.merged(by_scores.matmul(k).mul(factor)), query);

@@ -268,7 +268,9 @@ class GroupChooser {
     const int64_t enough = int64_t(target_.groups.together) * kThreads;
     const bool is_in_order = along && (!across || order_along(along) >= order_along(across));
     const UOp longest = std::ranges::max(reductions_, {}, [](UOp r) { return places(r); });
-    const UOp shared = is_in_order ? along : results < enough / 4 ? longest : UOp();
+    // Threads along results that lie side by side read lines of memory together.
+    const int64_t few = across ? 2 * int64_t(target_.groups.together) : enough / 4;
+    const UOp shared = is_in_order ? along : results < few ? longest : UOp();
     const bool by_group = shared && target_.groups.local_bytes > 0 && places(shared) >= 16;
     if (by_group) {
       reduce_by_groups(shared, outer, behind);

@@ -190,13 +190,17 @@ UOp range_of_one(Match& m) {
   return constant(m.arena(), m.root().dtype(), int64_t(0));
 }
 
-// An index that was an integer on its way, in range of it, is the index itself.
+// An index that was an integer on its way, in range of each, is the index itself.
 UOp index_of_index(Match& m) {
-  const UOp n = m.root(), integer = n.src(0);
-  if (!n.dtype().is_index() || !integer.is(Op::CAST) || !integer.src(0).dtype().is_index())
-    return {};
-  const Interval own = bounds(integer.src(0)), all = bounds_of(integer.dtype());
-  return own.lo >= all.lo && own.hi <= all.hi ? integer.src(0) : UOp();
+  if (!m.root().dtype().is_index()) return {};
+  for (UOp n = m.root().src(0); n.is(Op::CAST) && n.dtype().is_int(); n = n.src(0)) {
+    const UOp from = n.src(0);
+    if (!from.dtype().is_int() && !from.dtype().is_index()) return {};
+    const Interval own = bounds(from), all = bounds_of(n.dtype());
+    if (own.lo < all.lo || own.hi > all.hi) return {};
+    if (from.dtype().is_index()) return from;
+  }
+  return {};
 }
 
 // Loops that a rule has replaced by 0 are closed no more.
