@@ -95,9 +95,9 @@ class Vectorizer {
     using Maker = UOp (Vectorizer::*)(UOp n, std::vector<UOp>& srcs) const;
     // What is no elementwise op.
     static constexpr std::pair<Op, Maker> kMakers[] = {
-        {Op::RANGE, &Vectorizer::make_range},  {Op::INDEX, &Vectorizer::make_index},
-        {Op::LOAD, &Vectorizer::make_load},    {Op::STORE, &Vectorizer::make_store},
-        {Op::AFTER, &Vectorizer::make_after},  {Op::END, &Vectorizer::make_end},
+        {Op::RANGE, &Vectorizer::make_range},   {Op::INDEX, &Vectorizer::make_index},
+        {Op::LOAD, &Vectorizer::make_load},     {Op::STORE, &Vectorizer::make_store},
+        {Op::AFTER, &Vectorizer::make_after},   {Op::END, &Vectorizer::make_end},
         {Op::REDUCE, &Vectorizer::make_reduce}, {Op::FETCH, &Vectorizer::make_fetch}};
     for (const auto& [op, maker] : kMakers) {
       if (n.is(op)) return (this->*maker)(n, srcs);

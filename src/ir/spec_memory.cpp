@@ -213,7 +213,8 @@ Found check_fetched(UOp n, size_t i, AddrSpace space) {
 Found check_fetch(UOp n) {
   if (Found f = check_void(n)) return f;
   if (Found f = check_fetched(n, 0, AddrSpace::kLocal)) return f;
-  if (const DType value = n.src(1).dtype(); !value.is_pointer()) {  // one lane of it in a loop of lanes
+  if (const DType value = n.src(1).dtype();
+      !value.is_pointer()) {  // one lane of it in a loop of lanes
     const DType place = n.src(0).dtype().pointee();
     const bool is_lane = value == place.element();
     if ((value == place || is_lane) && n.src_count() == 2) return {};

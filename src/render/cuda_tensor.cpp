@@ -25,10 +25,11 @@ static __device__ __forceinline__ unsigned exchanged(unsigned a) { return a ^ (a
 static __device__ __forceinline__ void fetch(void* to, const void* from, bool gate) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" :: "r"(exchanged(local_at(to))), "l"(from), "r"(gate ? 16 : 0) : "memory");
 }
+// Only copies and products touch this memory: other reads may pass it.
 template <class T> static __device__ __forceinline__ void put(void* to, const T& value) {
   uint4 bits;
   memcpy(&bits, &value, 16);
-  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" :: "r"(exchanged(local_at(to))), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
+  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" :: "r"(exchanged(local_at(to))), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w));
 }
 static __device__ __forceinline__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 static __device__ __forceinline__ void wait_products() {

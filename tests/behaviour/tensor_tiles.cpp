@@ -57,8 +57,10 @@ constexpr Case kCases[] = {
     {"odd", 1, 71, 43, 61},
     {"odd_transposed", 1, 71, 43, 61, true, true},
     {"computed", 1, 128, 64, 128, false, false, true, dtypes::bfloat16, dtypes::float32, true},
-    {"computed_transposed", 2, 72, 64, 104, true, true, false, dtypes::bfloat16, dtypes::float32, true},
-    {"two_outputs", 1, 128, 72, 128, true, false, true, dtypes::bfloat16, dtypes::bfloat16, false, true},
+    {"computed_transposed", 2, 72, 64, 104, true, true, false, dtypes::bfloat16, dtypes::float32,
+     true},
+    {"two_outputs", 1, 128, 72, 128, true, false, true, dtypes::bfloat16, dtypes::bfloat16, false,
+     true},
 };
 
 UOp kernel(Arena& arena, const Case& c) {
@@ -333,9 +335,9 @@ TEST_P(TensorTilesCompile, EveryCase) {
     for (const Case& c : kCases) {
       if (boxes == Boxes::kYes && GetParam() < 90) continue;
       Arena arena;
-      text +=
-          fmt::format("namespace n{0} {{\n{1}}}\n", count,
-                      render_cuda(tiled(kernel(arena, c), boxes, c.has_boxes()), fmt::format("kernel{}", count)));
+      text += fmt::format("namespace n{0} {{\n{1}}}\n", count,
+                          render_cuda(tiled(kernel(arena, c), boxes, c.has_boxes()),
+                                      fmt::format("kernel{}", count)));
       count++;
     }
   }

@@ -146,7 +146,7 @@ const std::map<std::string, PassFunction>& passes() {
        [](UOp n) {
          return print(checked(widen_stores(vectorize(simplify(expand(n))), target()), kernel));
        }},
-      {"split_reductions", [](UOp n) { return print(split_reductions(n, 2)); }},
+      {"split_reductions", [](UOp n) { return print(split_reductions(n, 2, 4096)); }},
       {"gpudims",
        [](UOp n) {
          return print(checked(

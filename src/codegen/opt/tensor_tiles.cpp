@@ -134,8 +134,8 @@ bool is_of_sum(UOp condition, UOp reduce) {
 
 // A factor's tile: `across` are its places that are not summed over.
 struct Factor {
-  UOp value;                         // a LOAD if `is_copied`
-  bool is_copied;                    // in aligned vectors
+  UOp value;       // a LOAD if `is_copied`
+  bool is_copied;  // in aligned vectors
   UOp across;
   UOp first;                         // of the group's places
   int64_t count;                     // of them
@@ -175,11 +175,7 @@ std::optional<RangedArray> array_of(UOp half, UOp across, UOp sum) {
 class Tiler {
  public:
   Tiler(UOp sink, const TileContraction& c, int64_t columns, TileCopies copies)
-      : arena_(sink.arena()),
-        sink_(sink),
-        c_(c),
-        columns_(columns),
-        copies_(copies) {
+      : arena_(sink.arena()), sink_(sink), c_(c), columns_(columns), copies_(copies) {
     next_id_ = free_range_id(sink);
     stages_ = stages_of(columns);
     step_elements_ = (kTileRows + columns) * kTileDepth;
@@ -407,7 +403,8 @@ FoundContraction find_tile_contraction(UOp sink, int64_t axis) {
   if (loops.empty() || !reduce ||
       std::ranges::find(reduce.srcs().subspan(1), sum) == reduce.srcs().end() ||
       reduce.arg_op() != Op::ADD || reduce.dtype() != dtypes::float32) {
-    return none("it is not the loop of the only sum, in float32, of a kernel with one set of loops");
+    return none(
+        "it is not the loop of the only sum, in float32, of a kernel with one set of loops");
   }
   const bool is_known = std::ranges::all_of(reduce.srcs().subspan(1), [](UOp r) {
     return r.axis() == AxisType::kReduce && r.src(0).is_const();
@@ -425,7 +422,8 @@ FoundContraction find_tile_contraction(UOp sink, int64_t axis) {
   if (!halves[0] || !halves[1] || halves[0].dtype() != halves[1].dtype()) {
     return none("the factors are not of one dtype, float16 or bfloat16");
   }
-  if (condition && !(is_zero_unless(halves[0], condition) && is_zero_unless(halves[1], condition))) {
+  if (condition &&
+      !(is_zero_unless(halves[0], condition) && is_zero_unless(halves[1], condition))) {
     if (!is_of_sum(condition, reduce)) return none("what it sums depends on a condition");
     for (UOp& half : halves) {
       if (is_zero_unless(half, condition)) continue;

@@ -1,4 +1,5 @@
-// What of a GPU of NVIDIA kernels are chosen for, as data: of the driver, or of a chip that need not be there.
+// What of a GPU of NVIDIA kernels are chosen for, as data: of the driver, or of a chip that need
+// not be there.
 #pragma once
 
 #include <cstddef>

@@ -42,12 +42,12 @@ class CudaDevice : public Device {
                                      : fmt::format("{}:{}", gpu.name(), compiler.name)),
         gpu_(gpu),
         compiler_(compiler),
-        target_(target_of_chip(
-            compiler.target(),
-            {.architecture = size_t(gpu.architecture()),
-             .multiprocessors = size_t(gpu.multiprocessors()),
-             .most_shared_bytes = gpu.most_shared_bytes(),
-             .has_boxes = CudaDriver::get().functions().encode_tiled != nullptr})) {}
+        target_(
+            target_of_chip(compiler.target(),
+                           {.architecture = size_t(gpu.architecture()),
+                            .multiprocessors = size_t(gpu.multiprocessors()),
+                            .most_shared_bytes = gpu.most_shared_bytes(),
+                            .has_boxes = CudaDriver::get().functions().encode_tiled != nullptr})) {}
 
   void* allocate(size_t bytes) override { return gpu_.context().allocator().allocate(bytes); }
   void free(void* memory, size_t bytes) noexcept override { gpu_.free(memory, bytes); }

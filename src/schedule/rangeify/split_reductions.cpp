@@ -4,7 +4,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
+#include <optional>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "ir/build.h"
@@ -23,7 +27,8 @@ namespace {
 constexpr int64_t kLeastElements = 1 << 18;  // that are worth a second kernel
 constexpr int64_t kMostPieces = 256;
 constexpr int64_t kLeastEach = 16;  // elements of a result of the first step
-constexpr int64_t kLeastAcross = 128;  // the same where results lie side by side
+// The same where results lie side by side, and of what is cut.
+constexpr int64_t kLeastAcross = 128, kLeastBeside = 1024;
 
 struct Parallelism {
   int64_t pieces, iterations;
@@ -47,8 +52,10 @@ bool is_large_and_alone(Shape shape, std::span<const int64_t> axes, int64_t piec
   return left > 0 && left < pieces && reduced >= kLeastElements;
 }
 
+enum class PartsLie : uint8_t { kWhereTheAxisLay, kOutermost };
+
 // The reduction with its longest axis cut in parts: first those, then over them.
-UOp by_parts(UOp n, int64_t longest, int64_t parts) {
+UOp by_parts(UOp n, int64_t longest, int64_t parts, PartsLie where) {
   const UOp x = n.src(0);
   const Shape shape = shape_of(x);
   std::vector<int64_t> first;
@@ -60,32 +67,101 @@ UOp by_parts(UOp n, int64_t longest, int64_t parts) {
   }
   first.push_back(longest + 1);
   std::ranges::sort(first);
-  const UOp part = contiguous(reduce_axis(n.arg_op(), reshape(x, cut), first));
-  const UOp all = reduce_axis(n.arg_op(), part, {&longest, 1});
+  UOp part = reduce_axis(n.arg_op(), reshape(x, cut), first);
+  int64_t over = longest;
+  if (where == PartsLie::kOutermost) {
+    std::vector<int64_t> order(cut.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::rotate(order.begin(), order.begin() + std::ptrdiff_t(longest),
+                order.begin() + std::ptrdiff_t(longest) + 1);
+    if (longest != 0) part = permute(part, order);
+    over = 0;
+  }
+  const UOp all = reduce_axis(n.arg_op(), contiguous(part), {&over, 1});
   std::vector<Dim> out(shape.begin(), shape.end());
   for (const int64_t axis : n.ints()) out[size_t(axis)] = Dim(1);
   return reshape(all, out);
 }
 
+// Axes that lie in memory as one: the axis of a RESHAPE's source that an axis of its result is.
+std::optional<size_t> axis_before_reshape(Shape from, Shape to, size_t axis) {
+  const auto behind = [](Shape shape, size_t i) {
+    int64_t product = 1;
+    for (size_t k = i + 1; k < shape.size(); k++) {
+      product *= shape[k].is_int() ? shape[k].value() : 0;
+    }
+    return product;
+  };
+  const int64_t wanted = behind(to, axis);
+  for (size_t i = from.size(); i-- > 0;) {
+    const bool is_one = from[i].is_int() && from[i].value() == 1;
+    if (!is_one && behind(from, i) == wanted && (wanted == 1 || from[i] == to[axis])) return i;
+  }
+  return {};
+}
+
+// Bytes that are read in order along an axis of x.
+double bytes_in_order(UOp x, size_t axis) {
+  double out = 0;
+  std::set<std::pair<uint32_t, size_t>> seen;
+  std::vector<std::pair<UOp, size_t>> todo{{x, axis}};
+  while (!todo.empty()) {
+    const auto [n, i] = todo.back();
+    todo.pop_back();
+    if (!seen.emplace(n.id(), i).second) continue;
+    const Shape shape = shape_of(n);
+    if (i >= shape.size()) continue;  // a scalar
+    if (n.is(Op::PERMUTE)) {
+      todo.emplace_back(n.src(0), size_t(n.ints()[i]));
+    } else if (n.is(Op::RESHAPE)) {
+      const auto before = axis_before_reshape(shape_of(n.src(0)), shape, i);
+      if (before) todo.emplace_back(n.src(0), *before);
+    } else if (n.is(Op::EXPAND)) {
+      if (shape_of(n.src(0))[i] == shape[i]) todo.emplace_back(n.src(0), i);
+    } else if (n.is(Op::PAD) || n.is(Op::SHRINK) || n.is(Op::FLIP)) {
+      todo.emplace_back(n.src(0), i);
+    } else if (is_elementwise(n.op())) {
+      for (UOp s : n.srcs()) todo.emplace_back(s, i);
+    } else {
+      double elements = 1;
+      bool is_last = true;
+      for (size_t k = 0; k < shape.size(); k++) {
+        if (!shape[k].is_int()) return 0;
+        elements *= double(shape[k].value());
+        is_last = is_last && (k <= i || shape[k].value() == 1);
+      }
+      if (is_last) out += elements * double(n.dtype().item_bytes());
+    }
+  }
+  return out;
+}
+
 // Threads go along results that lie side by side, and none share a reduction: where those are too
 // few to keep the device busy, each is reduced in parts.
 UOp reduce_beside(UOp n, const Parallelism& device) {
-  const Shape shape = shape_of(n.src(0));
-  int64_t left = 1, longest = n.ints()[0];
+  const UOp x = n.src(0);
+  const Shape shape = shape_of(x);
+  int64_t left = 1, reduced = 1;
+  size_t longest = size_t(n.ints()[0]);
+  std::vector<size_t> kept;
   for (size_t i = 0; i < shape.size(); i++) {
     if (!shape[i].is_int()) return {};
-    const bool is_reduced = std::ranges::find(n.ints(), int64_t(i)) != n.ints().end();
-    if (!is_reduced) left *= shape[i].value();
-    if (is_reduced && shape[i].value() > shape[size_t(longest)].value()) longest = int64_t(i);
+    const int64_t size = shape[i].value();
+    if (std::ranges::find(n.ints(), int64_t(i)) == n.ints().end()) {
+      left *= size;
+      if (size >= kLeastAcross) kept.push_back(i);
+    } else {
+      reduced *= size;
+      if (size > shape[longest].value()) longest = i;
+    }
   }
-  const auto last = int64_t(shape.size()) - 1;
-  const bool is_beside = std::ranges::find(n.ints(), last) == n.ints().end() &&
-                         shape[size_t(last)].value() >= kLeastAcross;
-  if (!is_beside || left >= device.iterations) return {};
-  const int64_t size = shape[size_t(longest)].value();
-  const int64_t parts =
-      divisor_up_to(size, std::min(4 * device.iterations / left, size / kLeastAcross));
-  return parts < 2 ? UOp() : by_parts(n, longest, parts);
+  if (left == 0 || left >= device.iterations || reduced < kLeastBeside) return {};
+  double beside = 0;
+  for (const size_t i : kept) beside = std::max(beside, bytes_in_order(x, i));
+  if (beside == 0 || bytes_in_order(x, longest) >= beside) return {};
+  const int64_t most = std::min(4 * device.iterations / left, reduced / kLeastAcross);
+  const int64_t parts = divisor_up_to(shape[longest].value(), most);
+  return parts < 2 ? UOp() : by_parts(n, int64_t(longest), parts, PartsLie::kOutermost);
 }
 
 UOp in_two_steps(Match& m) {
@@ -115,7 +191,7 @@ UOp in_two_steps(Match& m) {
   const int64_t size = shape[size_t(longest)].value();
   const int64_t parts = divisor_up_to(size, std::max(kMostPieces, 4 * pieces));
   if (parts < 2 * std::min(pieces, kMostPieces)) return {};
-  return by_parts(n, longest, parts);
+  return by_parts(n, longest, parts, PartsLie::kWhereTheAxisLay);
 }
 
 using names::x;
