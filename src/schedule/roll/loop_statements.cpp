@@ -26,6 +26,7 @@ namespace {
 
 constexpr uint32_t kShared = 1;        // owners: more than one statement
 constexpr uint64_t kMostInlined = 24;  // operations of a statement
+constexpr uint64_t kMostRepeated = 2;  // operations on constants, computed by each of its users
 constexpr int64_t kMostSlotBytes = int64_t(1) << 28;
 constexpr int64_t kLargeOutput = 4096;  // bytes
 
@@ -87,7 +88,7 @@ bool LoopStatements::refuse(UOp node, std::string reason) {
 
 // ---- which values are kept
 
-// Long formulas are cut into parts; what is made of constants alone is computed wherever it is
+// Long formulas are cut into parts; a short formula of constants alone is computed wherever it is
 // used.
 void LoopStatements::find_cuts() {
   NodeMap users(arena_), sizes(arena_);
@@ -96,10 +97,14 @@ void LoopStatements::find_cuts() {
   }
   for (UOp n : order_) {
     const bool is_inner = is_elementwise(n.op()) || is_movement(n.op());
-    const bool is_simple =
-        n.is_const() || n.is(Op::IOTA) ||
-        (is_inner && std::ranges::all_of(n.srcs(), [&](UOp s) { return is_simple_.has(s); }));
-    if (is_simple) is_simple_.put_number(n, 1);
+    bool is_simple = is_inner || n.is_const() || n.is(Op::IOTA);
+    uint64_t repeated = is_elementwise(n.op()) ? 1 : 0;
+    for (UOp s : n.srcs()) {
+      is_simple = is_simple && is_simple_.has(s);
+      repeated += is_simple ? is_simple_.number(s) - 1 : 0;
+    }
+    is_simple = is_simple && repeated <= kMostRepeated;
+    if (is_simple) is_simple_.put_number(n, 1 + repeated);
     if (n.dtype().is_index() || n.dtype().is_void() || events_.has_memory(n)) continue;
     uint64_t size = is_movement(n.op()) ? 0 : 1;
     for (UOp s : n.srcs()) {
