@@ -29,6 +29,7 @@
 #include "schedule/roll/loop_events.h"
 #include "schedule/roll/loop_kernel.h"
 #include "schedule/roll/loop_statements.h"
+#include "schedule/roll/sums_of_parts.h"
 #include "schedule/schedule.h"
 
 namespace weft {
@@ -259,8 +260,15 @@ class Composer {
 // Whether there may be something to gain: cheap, for all graphs.
 bool has_many_statements(std::span<const UOp> order, size_t least) {
   size_t writes = 0;
-  for (UOp n : order) writes += n.is(Op::STORE) ? 1 : 0;
+  for (UOp n : order) writes += n.is(Op::STORE) || n.is(Op::PAD) ? 1 : 0;
   return writes >= least;
+}
+
+bool has_known_sizes(std::span<const UOp> order) {
+  return std::ranges::all_of(order, [](UOp n) {
+    if (n.is(Op::VARIABLE) || n.is(Op::RANGE)) return false;
+    return std::ranges::all_of(shape_of(n), [](Dim d) { return d.is_int(); });
+  });
 }
 
 }  // namespace
@@ -270,12 +278,15 @@ std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const Kerne
                                          LoopRefusal& refusal) {
   const bool is_forced = config().schedule > 1;
   if (!limits.sequences || !has_many_statements(order, is_forced ? 1 : kLeastStatements)) return {};
-  const UOp sink = graph_rewrite(order.back(), early_rules(), {.pass = "early"});
   std::vector<UOp> rewritten;
-  if (sink != order.back()) {
-    rewritten = toposort(sink);
+  const auto go_on_with = [&](UOp made) {
+    if (made == order.back()) return;
+    rewritten = toposort(made);
     order = rewritten;
-  }
+  };
+  go_on_with(graph_rewrite(order.back(), early_rules(), {.pass = "early"}));
+  if (has_known_sizes(order)) go_on_with(write_sums_of_parts(order, device));
+  const UOp sink = order.back();
   const LoopEvents events(order);
   if (events.refusal()) {
     refusal = *events.refusal();
