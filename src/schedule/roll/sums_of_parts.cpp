@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -63,24 +64,20 @@ UOp part_of_memory(UOp op, UOp whole) {
   return shrink(whole, kept);
 }
 
-// Whether no element is in both.
-bool are_apart(const Region& a, const Region& b) {
-  std::vector<bool> touched;
-  a.for_rows([&](int64_t first, int64_t n, int64_t stride) {
-    for (int64_t k = 0; k < n; k++) {
-      const auto at = size_t(first + k * stride);
-      touched.resize(std::max(touched.size(), at + 1));
-      touched[at] = true;
-    }
+// The elements of a region, in order, each once.
+std::vector<int64_t> elements_of(const Region& region) {
+  std::vector<int64_t> all;
+  region.for_rows([&](int64_t first, int64_t n, int64_t stride) {
+    for (int64_t k = 0; k < n; k++) all.push_back(first + k * stride);
   });
-  bool meets = false;
-  b.for_rows([&](int64_t first, int64_t n, int64_t stride) {
-    for (int64_t k = 0; k < n; k++) {
-      const auto at = size_t(first + k * stride);
-      meets = meets || (at < touched.size() && touched[at]);
-    }
-  });
-  return !meets;
+  std::ranges::sort(all);
+  return all;
+}
+
+std::vector<int64_t> in_both(std::span<const int64_t> a, std::span<const int64_t> b) {
+  std::vector<int64_t> found;
+  std::ranges::set_intersection(a, b, std::back_inserter(found));
+  return found;
 }
 
 UOp target_of(const Part& part, UOp memory) {
@@ -183,7 +180,7 @@ class SumWriter {
     const UOp from = n.src(is_second ? 0 : 1), x = made_.get(from);
     const std::optional<Region> region = region_of(*part, n);
     if (!region) return {};
-    if (!can_continue(from, x) || !has_no_minus_zero(x)) {
+    if (!can_continue(from, x) || has_minus_zero_outside(x, *region)) {
       const UOp sum = rebuilt(n);
       note_addition(x, sum, *region);
       return sum;
@@ -198,26 +195,25 @@ class SumWriter {
 
   // ---- zeros
 
-  // Adding 0 to a float turns -0 into 0, which a write elsewhere does not. What two parts without a
-  // common element have been added to holds no -0, and nothing that is added makes one.
+  // Adding 0 to a float turns -0 into 0, which a write elsewhere does not: it is right only where
+  // no -0 is elsewhere. Which elements may hold one: after the first addition those of its part,
+  // after each further one those that were in its part, too.
   struct Zeros {
-    bool are_plus = false;
-    std::optional<Region> added{};  // where -0 may be left
+    bool may_be_anywhere = true;
+    std::vector<int64_t> at{};
   };
 
   void note_addition(UOp x, UOp sum, const Region& part) {
-    const Zeros* before = zeros_of(x);
-    Zeros after{before != nullptr && before->are_plus, part};
-    if (before != nullptr && before->added) {
-      after.are_plus = after.are_plus || are_apart(*before->added, part);
-    }
-    zeros_.insert_or_assign(sum, after);
+    const Zeros before = *zeros_of(x);
+    std::vector<int64_t> touched = elements_of(part);
+    zeros_.insert_or_assign(
+        sum, Zeros{false, before.may_be_anywhere ? std::move(touched) : in_both(before.at, touched)});
   }
 
-  bool has_no_minus_zero(UOp x) {
-    if (!x.dtype().is_float()) return true;
+  bool has_minus_zero_outside(UOp x, const Region& part) {
+    if (!x.dtype().is_float()) return false;
     const Zeros* zeros = zeros_of(x);
-    return zeros != nullptr && zeros->are_plus;
+    return zeros->may_be_anywhere || !std::ranges::includes(elements_of(part), zeros->at);
   }
 
   // Writes of 0, and additions, leave it as it is.
@@ -273,14 +269,15 @@ class SumWriter {
 
   // 0 is added at first, to all elements: right unless every part touches one element.
   static bool is_exact(UOp top, const Sum& sum) {
-    const std::optional<Region> last = region_of(sum.parts[0], top);
+    std::vector<int64_t> in_all;
     const size_t count = std::min(sum.parts.size(), kMostCompared);
-    for (size_t i = 1; last && i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
       const std::optional<Region> region = region_of(sum.parts[i], top);
       if (!region) return false;
-      if (are_apart(*last, *region)) return true;
+      const std::vector<int64_t> touched = elements_of(*region);
+      in_all = i == 0 ? touched : in_both(in_all, touched);
     }
-    return last && !top.dtype().is_float();
+    return in_all.empty() || !top.dtype().is_float();
   }
 
   UOp rebuilt(UOp n) {
