@@ -237,6 +237,23 @@ class Builder {
     return type.is_index() ? cast(value, type) : value;
   }
 
+  // ---- sizes
+
+  // A size or a stride of the body's first statement, in the statement that runs.
+  UOp number_in(const std::vector<int64_t>& varying, int64_t number, size_t first) const {
+    const auto at = std::ranges::find(varying, number);
+    if (at == varying.end()) return index_const(arena_, number);
+    return parameters_[first + size_t(at - varying.begin())];
+  }
+  UOp size_of(int64_t size) const {
+    return number_in(body_->varying_sizes, size, body_->first_varying);
+  }
+  size_t varying_strides() const { return body_->first_varying + body_->varying_sizes.size(); }
+  UOp loop_over(int64_t size, AxisType axis) {
+    const UOp count = size_of(size);
+    return range(arena_, count.is_const() ? Dim(size) : Dim(count), arena_.fresh_id(), axis);
+  }
+
   // ---- one body
 
   // The write, and the loops over its elements.
@@ -245,7 +262,7 @@ class Builder {
     IndexList at;
     std::vector<UOp> elements;
     for (const int64_t size : body.sizes) {
-      at.push_back(size == 1 ? index_const(arena_, 0) : range(arena_, size, arena_.fresh_id()));
+      at.push_back(size == 1 ? index_const(arena_, 0) : loop_over(size, AxisType::kLoop));
       if (size > 1) elements.push_back(at.back());
     }
     computed_.clear();
@@ -276,7 +293,7 @@ class Builder {
     UOp offset = first;
     const std::span<const Region::Axis> axes = leaf.region.axes();
     for (size_t i = 0; i < axes.size(); i++) {
-      const UOp stride = index_const(arena_, axes[i].stride);
+      const UOp stride = number_in(body_->varying_strides, axes[i].stride, varying_strides());
       if (axes[i].size > 1) offset = index_add(arena_, offset, index_mul(arena_, at[i], stride));
     }
     return index(pointer_to(buffers_.of(leaf)), offset);
@@ -323,8 +340,48 @@ class Builder {
 
   // Movement ops on top of `chain`, on the source 0 of the item.
   UOp moved(const LoopItem& item, UOp n, const IndexList& at) {
+    if (!body_->varying_sizes.empty()) {
+      const Access access = moved_by_sizes(n, at);
+      return gated(value_of(item.sources[0], access.at), access.gate, n.dtype());
+    }
     const Access access = follow_views(arena_.with_srcs(n, with_stub(n)), at);
     return gated(value_of(item.sources[0], access.at), access.gate, n.dtype());
+  }
+  // The same where the sizes of n are those of the first statement.
+  Access moved_by_sizes(UOp n, const IndexList& at) {
+    const Shape from = shape_of(n.src(0));
+    Access access;
+    if (n.is(Op::RESHAPE) && keeps_long_axes(sizes_of(n.src(0)), sizes_of(n))) {
+      size_t next = 0;
+      for (const Dim size : from) {
+        while (!size.is(1) && shape_of(n)[next].is(1)) next++;
+        access.at.push_back(size.is(1) ? index_const(arena_, 0) : at[next++]);
+      }
+      return access;
+    }
+    if (!n.is(Op::FLIP) && !n.is(Op::PAD)) return follow_views(arena_.with_srcs(n, with_stub(n)), at);
+    access.at = at;
+    for (size_t i = 0; i < from.size(); i++) {
+      const UOp size = size_of(from[i].value());
+      if (n.is(Op::PAD)) {
+        access.at[i] = index_add(arena_, at[i], index_const(arena_, -n.src(1 + i).const_int()));
+        if (from[i] == shape_of(n)[i]) continue;
+        const auto is_less = [&](UOp a, UOp b) {
+          return arena_.make(Op::CMPLT, dtypes::bool_, {a, b});
+        };
+        access.gate = index_and(arena_, access.gate, is_less(index_const(arena_, -1), access.at[i]));
+        access.gate = index_and(arena_, access.gate, is_less(access.at[i], size));
+      } else if (std::ranges::find(n.ints(), int64_t(i)) != n.ints().end()) {
+        const UOp last = index_add(arena_, size, index_const(arena_, -1));
+        access.at[i] = index_add(arena_, last, index_mul(arena_, at[i], index_const(arena_, -1)));
+      }
+    }
+    return access;
+  }
+  static std::vector<int64_t> sizes_of(UOp n) {
+    std::vector<int64_t> sizes;
+    for (const Dim d : shape_of(n)) sizes.push_back(d.value());
+    return sizes;
   }
   UOp gated(UOp value, UOp gate, DType type) {
     return gate ? where(gate, value, constant_bits(arena_, type, 0)) : value;
@@ -344,7 +401,7 @@ class Builder {
     for (const int64_t axis : n.ints()) {
       if (shape[size_t(axis)].is(1)) continue;
       below[size_t(axis)] =
-          range(arena_, shape[size_t(axis)], arena_.fresh_id(), AxisType::kReduce);
+          loop_over(shape[size_t(axis)].value(), AxisType::kReduce);
       loops.push_back(below[size_t(axis)]);
     }
     const UOp value = value_of(item.sources[0], below);

@@ -38,7 +38,6 @@ namespace {
 constexpr size_t kLeastStatements = 16;  // fewer are left to the other passes
 constexpr size_t kLeastRepeats = 4;      // statements for each body
 constexpr size_t kMostBodies = 24;       // of one kernel
-constexpr double kMostWork = 1 << 16;    // operations of a small statement
 
 int64_t numel_of(UOp n) {
   int64_t count = 1;
