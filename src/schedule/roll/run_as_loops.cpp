@@ -29,6 +29,7 @@
 #include "schedule/roll/loop_events.h"
 #include "schedule/roll/loop_kernel.h"
 #include "schedule/roll/loop_statements.h"
+#include "schedule/roll/roll_graph.h"
 #include "schedule/roll/sums_of_parts.h"
 #include "schedule/schedule.h"
 
@@ -36,7 +37,8 @@ namespace weft {
 namespace {
 
 constexpr size_t kLeastStatements = 16;  // fewer are left to the other passes
-constexpr size_t kLeastRepeats = 4;      // statements for each body
+constexpr size_t kLeastRepeats = 4;      // statements for each body, some of them large
+constexpr size_t kOperationsOfOne = 8;   // statement, about
 constexpr size_t kMostBodies = 24;       // of one kernel
 
 int64_t numel_of(UOp n) {
@@ -256,18 +258,29 @@ class Composer {
   const LoopStatement* statement_ = nullptr;
 };
 
-// Whether there may be something to gain: cheap, for all graphs.
-bool has_many_statements(std::span<const UOp> order, size_t least) {
-  size_t writes = 0;
-  for (UOp n : order) writes += n.is(Op::STORE) || n.is(Op::PAD) ? 1 : 0;
-  return writes >= least;
-}
-
 bool has_known_sizes(std::span<const UOp> order) {
   return std::ranges::all_of(order, [](UOp n) {
     if (n.is(Op::VARIABLE) || n.is(Op::RANGE)) return false;
     return std::ranges::all_of(shape_of(n), [](Dim d) { return d.is_int(); });
   });
+}
+
+// Whether there may be something to gain: cheap, for all graphs. A graph without writes has as many
+// statements as its sums and its formulas fill, if they are small and not a chain that `roll_graph`
+// makes one loop of.
+bool has_many_statements(std::span<const UOp> order, const std::string& device) {
+  size_t writes = 0, sums = 0, operations = 0;
+  double most = 0;
+  for (UOp n : order) {
+    writes += n.is(Op::STORE) || n.is(Op::PAD) ? 1 : 0;
+    sums += n.is(Op::REDUCE_AXIS) ? 1 : 0;
+    operations += is_elementwise(n.op()) && !n.dtype().is_index() ? 1 : 0;
+  }
+  if (writes >= kLeastStatements) return true;
+  if (writes + sums + operations / kOperationsOfOne < kLeastStatements) return false;
+  if (!has_known_sizes(order)) return false;
+  for (UOp n : order) most = std::max(most, double(numel_of(n)));
+  return most <= kMostWork && roll_graph(order.back(), order, device).sink == order.back();
 }
 
 }  // namespace
@@ -276,7 +289,7 @@ std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const Kerne
                                          const std::string& device, OutputMemory outputs,
                                          LoopRefusal& refusal) {
   const bool is_forced = config().schedule > 1;
-  if (!limits.sequences || !has_many_statements(order, is_forced ? 1 : kLeastStatements)) return {};
+  if (!limits.sequences || !(is_forced || has_many_statements(order, device))) return {};
   std::vector<UOp> rewritten;
   const auto go_on_with = [&](UOp made) {
     if (made == order.back()) return;
@@ -299,7 +312,10 @@ std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const Kerne
   const LoopProgram program = loop_program(statements);
   const auto is_small = [&](const LoopStep& s) { return program.bodies[s.body].work <= kMostWork; };
   const size_t small = size_t(std::ranges::count_if(program.steps, is_small));
-  const bool pays = small >= kLeastStatements && small >= kLeastRepeats * program.bodies.size();
+  const bool repeats = small == program.steps.size()
+                           ? 2 * small >= 3 * program.bodies.size()
+                           : small >= kLeastRepeats * program.bodies.size();
+  const bool pays = small >= kLeastStatements && repeats;
   if (!pays && !is_forced) {
     refusal = {sink, fmt::format("{} statements have {} different bodies", program.steps.size(),
                                  program.bodies.size())};
