@@ -26,6 +26,7 @@ namespace {
 
 constexpr uint32_t kShared = 1;        // owners: more than one statement
 constexpr uint64_t kMostInlined = 24;  // operations of a statement
+constexpr uint64_t kMostMoved = 6;     // the same, of what is read at several places
 constexpr uint64_t kMostRepeated = 2;  // operations on constants, computed by each of its users
 constexpr int64_t kMostSlotBytes = int64_t(1) << 28;
 constexpr int64_t kLargeOutput = 4096;  // bytes
@@ -89,11 +90,17 @@ bool LoopStatements::refuse(UOp node, std::string reason) {
 // ---- which values are kept
 
 // Long formulas are cut into parts; a short formula of constants alone is computed wherever it is
-// used.
+// used. `depths` counts a value with several users at each of them, down to what is written or
+// reduced: a long formula is cut at all such values, so that each turn of a loop is cut alike.
 void LoopStatements::find_cuts() {
-  NodeMap users(arena_), sizes(arena_);
+  NodeMap users(arena_), sizes(arena_), depths(arena_), is_boundary(arena_), is_moved(arena_);
   for (UOp n : order_) {
     for (UOp s : n.srcs()) users.put_number(s, users.number(s) + 1);
+    if (is_movement(n.op()) && !n.is(Op::RESHAPE)) is_moved.put_number(n.src(0), 1);
+    if (!n.is(Op::STORE)) continue;
+    UOp value = n.src(1);
+    while (is_movement(value.op())) value = value.src(0);
+    is_boundary.put_number(value, 1);
   }
   for (UOp n : order_) {
     const bool is_inner = is_elementwise(n.op()) || is_movement(n.op());
@@ -111,11 +118,18 @@ void LoopStatements::find_cuts() {
       if (!is_simple_.has(s))
         size += users.number(s) > 1 && !is_movement(s.op()) ? 1 : sizes.number(s);
     }
-    if (size > kMostInlined && is_elementwise(n.op())) {
+    uint64_t depth = is_elementwise(n.op()) ? 1 : 0;
+    for (UOp s : n.srcs()) depth += is_simple_.has(s) ? 0 : depths.number(s);
+    depth = std::min(depth, 2 * kMostInlined);
+    const bool is_shared = users.number(n) > 1 && !is_boundary.has(n);
+    const uint64_t most = is_moved.has(n) ? kMostMoved : kMostInlined;
+    if (is_elementwise(n.op()) && (size > kMostInlined || (is_shared && depth > most))) {
       is_cut_.put_number(n, 1);
       size = 1;
     }
     if (size > 0) sizes.put_number(n, size);
+    if (is_boundary.has(n) || n.is(Op::REDUCE_AXIS)) depth = 1;
+    if (depth > 0) depths.put_number(n, depth);
   }
 }
 
