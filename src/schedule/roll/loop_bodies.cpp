@@ -135,8 +135,8 @@ class Describer {
     } else {
       const LoopEvent& e = statements_.events().events()[s.number];
       const UOp memory = statements_.events().memories()[e.memory];
-      body.target = {LoopLeaf::Kind::kMemory, e.memory, memory.dtype(),
-                     e.region ? *e.region : *Region::whole(memory)};
+      body.target =
+          statements_.place_of_memory(e.memory, e.region ? *e.region : *Region::whole(memory));
       body.store = e.store;
       mix_in(2 + (e.store ? e.store.arg_word() : 0));
       if (e.region) {

@@ -26,6 +26,7 @@ namespace {
 
 constexpr uint32_t kShared = 1;        // owners: more than one statement
 constexpr uint64_t kMostInlined = 24;  // operations of a statement
+constexpr size_t kLeastGathered = 4;   // memories
 constexpr uint64_t kMostMoved = 6;     // the same, of what is read at several places
 constexpr uint64_t kMostRepeated = 2;  // operations on constants, computed by each of its users
 constexpr int64_t kMostSlotBytes = int64_t(1) << 28;
@@ -389,14 +390,52 @@ uint32_t LoopStatements::slots_for(const LoopKept& k) {
   const bool is_large = k.is_output && (outputs_ == OutputMemory::kOwn ||
                                         numel_of(k.node) * dtype.item_bytes() > kLargeOutput);
   auto at = is_large ? slots_.end() : std::ranges::find_if(slots_, [&](const LoopSlots& t) {
-    return t.dtype == dtype && t.is_output == k.is_output && !t.is_full;
+    return t.dtype == dtype && t.is_output == k.is_output && !t.is_full && !t.is_of_memories;
   });
   if (at == slots_.end()) at = slots_.insert(at, {dtype, k.is_output, is_large});
   return uint32_t(at - slots_.begin());
 }
 
-bool LoopStatements::assign_slots() {
+// Memories that are made and no output are parts of one, if they are many: the turns of a loop that
+// makes a tensor in each are then equal but for a place. The bytes that it takes.
+int64_t LoopStatements::gather_memories() {
+  const std::span<const UOp> memories = events_.memories();
+  parts_.resize(memories.size());
+  std::vector<bool> is_output(memories.size());
+  for (UOp s : order_.back().srcs()) {
+    if (const UOp base = base_of(s); events_.has_memory(base)) {
+      is_output[events_.memory_of(base)] = true;
+    }
+  }
+  const auto is_part = [&](uint32_t m, DType dtype) {
+    return events_.is_made(memories[m]) && !is_output[m] && memories[m].dtype() == dtype;
+  };
   int64_t bytes = 0;
+  for (uint32_t m = 0; m < memories.size(); m++) {
+    const DType dtype = memories[m].dtype();
+    if (parts_[m] || !is_part(m, dtype)) continue;
+    std::vector<uint32_t> all;
+    for (uint32_t k = m; k < memories.size(); k++) {
+      if (!parts_[k] && is_part(k, dtype)) all.push_back(k);
+    }
+    if (all.size() < kLeastGathered) {
+      for (const uint32_t k : all) is_output[k] = true;  // each stays what it is
+      continue;
+    }
+    LoopSlots slots{.dtype = dtype, .is_output = false, .is_of_memories = true};
+    for (const uint32_t k : all) {
+      parts_[k] = Part{uint32_t(slots_.size()), slots.size};
+      slots.size += numel_of(memories[k]);
+      slots.values++;
+    }
+    bytes += slots.size * dtype.item_bytes();
+    slots_.push_back(slots);
+  }
+  return bytes;
+}
+
+bool LoopStatements::assign_slots() {
+  int64_t bytes = gather_memories();
   for (const LoopStatement& s : statements_) {
     if (s.kind != LoopStatement::Kind::kKept) continue;
     LoopKept& k = kept_[s.number];
@@ -419,6 +458,14 @@ UOp LoopStatements::root_of(const LoopStatement& s) const {
   return kept_[s.number].node;
 }
 
+LoopLeaf LoopStatements::place_of_memory(uint32_t memory, const Region& region) const {
+  const DType dtype = events_.memories()[memory].dtype();
+  const std::optional<Part>& part = parts_[memory];
+  if (!part) return {LoopLeaf::Kind::kMemory, memory, dtype, region};
+  return {LoopLeaf::Kind::kSlots, part->slots, dtype,
+          region.moved_to(region.offset() + part->first)};
+}
+
 LoopLeaf LoopStatements::place_of_kept(const LoopKept& k) const {
   if (k.defined_by) {
     const LoopEvent& e = events_.events()[*k.defined_by];
@@ -426,7 +473,7 @@ LoopLeaf LoopStatements::place_of_kept(const LoopKept& k) const {
     for (const Dim d : shape_of(k.node)) sizes.push_back(d.value());
     Region region = *e.region;
     region.reshape(sizes);
-    return {LoopLeaf::Kind::kMemory, e.memory, k.node.dtype(), region};
+    return place_of_memory(e.memory, region);
   }
   return {LoopLeaf::Kind::kSlots, k.slots, k.node.dtype(),
           Region::whole(k.node)->moved_to(k.first)};
@@ -455,7 +502,7 @@ std::optional<LoopLeaf> LoopStatements::leaf_of(UOp n, const LoopStatement& s) c
   while (is_movement(base.op()) && !is_value(base)) base = base.src(0);
   std::optional<LoopLeaf> leaf;
   if (events_.has_memory(base)) {
-    leaf = {LoopLeaf::Kind::kMemory, events_.memory_of(base), base.dtype(), *Region::whole(base)};
+    leaf = place_of_memory(events_.memory_of(base), *Region::whole(base));
   } else if (is_value(base)) {
     leaf = place_of_kept(kept_[kept_of_.number(base) - 1]);
   } else {

@@ -29,6 +29,7 @@
 #include "schedule/roll/loop_events.h"
 #include "schedule/roll/loop_kernel.h"
 #include "schedule/roll/loop_statements.h"
+#include "schedule/roll/region.h"
 #include "schedule/roll/roll_graph.h"
 #include "schedule/roll/sums_of_parts.h"
 #include "schedule/schedule.h"
@@ -141,8 +142,8 @@ class Composer {
       target = part_of_slots(k);
     } else {
       const LoopEvent& e = statements_.events().events()[s.number];
-      memory = buffers_.memories[e.memory];
-      target = shaped(memory, statements_.events().memories()[e.memory]);
+      memory = buffer_of(e.memory);
+      target = memory_of(e.memory);
       store = e.store;
       if (store) target = moved(store.src(0), target);
     }
@@ -163,13 +164,24 @@ class Composer {
     const Shape shape = shape_of(like);
     return shape.size() == 1 ? memory : reshape(memory, shape);
   }
-  UOp part_of_slots(const LoopKept& k) const {
-    const int64_t count = numel_of(k.node);
-    const std::pair<Dim, Dim> part{k.first, k.first + count};
-    const UOp memory = buffers_.slots[k.slots];
-    const UOp all =
-        statements_.slots()[k.slots].size == count ? memory : shrink(memory, std::span(&part, 1));
-    return shaped(all, k.node);
+  UOp part_of_slots(const LoopKept& k) const { return part_of_slots(k.slots, k.first, k.node); }
+  UOp part_of_slots(uint32_t slots, int64_t first, UOp like) const {
+    const int64_t count = numel_of(like);
+    const std::pair<Dim, Dim> part{first, first + count};
+    const UOp memory = buffers_.slots[slots];
+    const bool is_all = statements_.slots()[slots].size == count;
+    return shaped(is_all ? memory : shrink(memory, std::span(&part, 1)), like);
+  }
+  LoopLeaf place_of_memory(uint32_t memory) const {
+    return statements_.place_of_memory(memory,
+                                       *Region::whole(statements_.events().memories()[memory]));
+  }
+  UOp buffer_of(uint32_t memory) const { return buffers_.of(place_of_memory(memory)); }
+  UOp memory_of(uint32_t memory) const {
+    const LoopLeaf place = place_of_memory(memory);
+    const UOp like = statements_.events().memories()[memory];
+    if (place.kind == LoopLeaf::Kind::kMemory) return shaped(buffers_.of(place), like);
+    return part_of_slots(place.memory, place.region.offset(), like);
   }
 
   // The target of a STORE on other memory; indices are computed from it, too.
@@ -213,12 +225,12 @@ class Composer {
   UOp base_now(UOp n) const {
     if (const LoopKept* copy = statements_.copy_for(n, *statement_)) return part_of_slots(*copy);
     const LoopEvents& events = statements_.events();
-    if (events.has_memory(n)) return shaped(buffers_.memories[events.memory_of(n)], n);
+    if (events.has_memory(n)) return memory_of(events.memory_of(n));
     const LoopKept* k = statements_.kept_value(n);
     if (k == nullptr || statements_.computes(n, *statement_)) return {};
     if (!k->defined_by) return part_of_slots(*k);
     const LoopEvent& e = events.events()[*k->defined_by];
-    UOp memory = shaped(buffers_.memories[e.memory], events.memories()[e.memory]);
+    UOp memory = memory_of(e.memory);
     if (e.store) {
       std::vector<UOp> ops;
       for (UOp t = e.store.src(0); is_movement(t.op()); t = t.src(0)) ops.push_back(t);
