@@ -197,10 +197,13 @@ class Describer {
     if (n.is(Op::INDEX)) scratch_[0] = base_of(scratch_[0]);
     return scratch_;
   }
-  // A CONTIGUOUS that is computed here has no memory here: it is its source.
+  // A CONTIGUOUS that is computed here has no memory here: it is its source. A view of a constant is
+  // the constant.
   UOp computed(UOp n) const {
     while (n.is(Op::CONTIGUOUS) && !leaf_of(n)) n = n.src(0);
-    return n;
+    UOp base = n;
+    while (is_movement(base.op()) && !base.is(Op::PAD)) base = base.src(0);
+    return base.is_const() ? base : n;
   }
   UOp base_of(UOp n) const {
     while (is_movement(n.op()) && statements_.kept_value(n) == nullptr) n = n.src(0);
