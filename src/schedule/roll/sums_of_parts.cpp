@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -293,18 +294,28 @@ class SumWriter {
     const Shape shape = shape_of(top);
     int64_t numel = 1;
     for (const Dim d : shape) numel *= d.value();
-    const UOp memory = buffer(arena_, top.dtype(), numel, device_, arena_.fresh_id());
-    const UOp whole = shape.size() == 1 ? memory : reshape(memory, shape);
+    const auto shaped = [&](UOp m) { return shape.size() == 1 ? m : reshape(m, shape); };
+    UOp version = buffer(arena_, top.dtype(), numel, device_, arena_.fresh_id());
     const UOp zero = constant_bits(arena_, top.dtype(), 0);
     const UOp first = sum.initial ? made_.get(sum.initial) + zero : zero;
-    std::vector<UOp> srcs{memory, arena_.make(Op::STORE, dtypes::void_, {whole, first})};
+    std::vector<UOp> srcs{version,
+                          arena_.make(Op::STORE, dtypes::void_, {shaped(version), first})};
+    std::unordered_set<UOp> known;
     for (const Part& part : sum.parts) {
-      srcs.push_back(arena_.make(Op::STORE, dtypes::void_,
-                                 {target_of(part, whole), made_.get(part.value)},
-                                 Arg::op(Op::ADD)));
+      const auto addition = [&] {
+        return arena_.make(Op::STORE, dtypes::void_,
+                           {target_of(part, shaped(version)), made_.get(part.value)},
+                           Arg::op(Op::ADD));
+      };
+      UOp store = addition();
+      if (!known.insert(store).second) {  // the same once more: of the next version
+        version = arena_.make(Op::AFTER, top.dtype(), srcs);
+        srcs = {version};
+        store = addition();
+      }
+      srcs.push_back(store);
     }
-    const UOp version = arena_.make(Op::AFTER, top.dtype(), srcs);
-    return shape.size() == 1 ? version : reshape(version, shape);
+    return shaped(arena_.make(Op::AFTER, top.dtype(), srcs));
   }
 
   std::span<const UOp> order_;
