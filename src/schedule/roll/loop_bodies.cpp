@@ -83,6 +83,7 @@ class Describer {
       const bool is_reduction = item.node.is(Op::REDUCE_AXIS);
       const bool computes = item.kind == Kind::kOp || item.kind == Kind::kGather;
       if (computes) body.work += numel_of(is_reduction ? item.node.src(0) : item.node);
+      body.reductions += is_reduction ? 1 : 0;
       body.statements += 1 + (item.kind == Kind::kMove ? 2 : 0);
     }
     double writes = 1;

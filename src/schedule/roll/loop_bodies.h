@@ -45,6 +45,7 @@ struct LoopBody {
   size_t first_varying = 0;
   double work = 0;                  // operations
   size_t statements = 0;            // that it has
+  size_t reductions = 0;
 };
 
 struct LoopStep {

@@ -2,6 +2,7 @@
 #include "schedule/roll/loop_kernel.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -35,7 +36,9 @@ namespace {
 
 using Kind = LoopItem::Kind;
 
-constexpr double kLittleWork = 1 << 14;  // operations of a kernel
+constexpr double kLittleWork = 1 << 14;  // operations of all steps of a body
+
+constexpr size_t kLeastTable = 64, kMostRounded = 1 << 14;  // elements
 
 // The steps of one body in the order in which they run, and how many of them each round has.
 struct Runs {
@@ -75,13 +78,15 @@ class Builder {
       : arena_(arena), program_(program), buffers_(buffers), device_(device), tables_(tables) {}
 
   LoopKernel run(std::span<const LoopStep> steps) {
-    double work = 0;
-    for (const LoopStep& s : steps) work += program_.bodies[s.body].work;
-    numbers_in_ = work <= kLittleWork ? Numbers::kTables : Numbers::kFormulas;
     const std::vector<Runs> runs = runs_of(steps, program_.bodies.size());
-    for (const Runs& r : runs) written_.push_back(buffers_.of(program_.bodies[r.body].target));
+    bool is_little = true;
+    for (const Runs& r : runs) {
+      written_.push_back(buffers_.of(program_.bodies[r.body].target));
+      is_little = is_little && has_little_work(r);
+    }
     const size_t rounds = runs[0].counts.size();
     UOp round, last;
+    numbers_in_ = is_little ? Numbers::kTables : Numbers::kFormulas;
     if (rounds > 1) round = range(arena_, count_of(rounds), arena_.fresh_id());
     for (const Runs& r : runs) {
       const bool is_last = &r == &runs.back();
@@ -92,15 +97,20 @@ class Builder {
 
  private:
   LoopKernel finish(UOp ast) {
-    for (const auto& [packed, table] : tables_by_type_) {
+    numbers_in_ = Numbers::kTables;
+    Table& starts = table_of(dtypes::int64);
+    for (const auto& [key, table] : tables_by_type_) {
       for (const Table::Start& start : table.starts) {
-        table_of(dtypes::int64).singles[start.single] = table.singles.size() + start.first;
+        starts.singles[start.single] = table.singles.size() + start.first;
       }
     }
-    for (const auto& [packed, table] : tables_by_type_) {
+    for (const auto& [key, table] : tables_by_type_) {
+      if (table.singles.empty() && table.lists.empty()) continue;
       std::vector<uint64_t>& data = tables_[table.id];
       data = table.singles;
       data.insert(data.end(), table.lists.begin(), table.lists.end());
+      // A size that many programs have: it is part of the kernel.
+      if (data.size() < kMostRounded) data.resize(std::bit_ceil(std::max(data.size(), kLeastTable)));
       globals_.emplace_back(buffer(arena_, table.dtype, int64_t(data.size()), device_, table.id),
                             table.global);
     }
@@ -113,6 +123,7 @@ class Builder {
     }
     if (!sized.empty()) ast = substitute(ast, sized);
     LoopKernel kernel;
+    kernel.bodies = written_.size();
     std::vector<UOp> order;
     ast = graph_rewrite(simplify(ast), before_split_rules(), {.pass = "loops"});
     kernel.ast = renumber_kernel(ast, order);
@@ -126,11 +137,16 @@ class Builder {
 
   // ---- loops
 
+  bool has_little_work(const Runs& r) const {
+    return double(r.steps.size()) * program_.bodies[r.body].work <= kLittleWork;
+  }
+
   // Its effect stands AFTER `before`, if there is one, within `round`, which the last one closes.
   enum class Closes : uint8_t { kBody, kRound };
   UOp add_body(const Runs& r, UOp round, UOp before, Closes closes) {
     const LoopBody& body = program_.bodies[r.body];
     body_ = &body;
+    numbers_in_ = has_little_work(r) ? Numbers::kTables : Numbers::kFormulas;
     waits_.clear();
     if (before) waits_.push_back(before);
     if (round) waits_.push_back(round);
@@ -192,7 +208,8 @@ class Builder {
     return single(dtypes::index, count);
   }
 
-  // All tables of one dtype are one: numbers that are the same in all steps, then lists.
+  // The tables of bodies of little work are one for each dtype, those of the others another: numbers
+  // that are the same in all steps, then lists.
   struct Table {
     DType dtype;
     int64_t id = 0;
@@ -205,7 +222,7 @@ class Builder {
     std::vector<Start> starts{};
   };
   Table& table_of(DType dtype) {
-    const auto at = tables_by_type_.try_emplace(dtype.packed()).first;
+    const auto at = tables_by_type_.try_emplace(std::pair(dtype.packed(), numbers_in_)).first;
     Table& table = at->second;
     if (!table.global) {
       table.dtype = dtype;
@@ -462,11 +479,11 @@ class Builder {
   const LoopBuffers& buffers_;
   std::string device_;
   Tables& tables_;
-  std::map<uint32_t, Table> tables_by_type_;
   // Numbers of little work come from tables: the same kernel then serves programs that differ in
   // them. A compilation costs more than they do.
   enum class Numbers : uint8_t { kFormulas, kTables };
   Numbers numbers_in_ = Numbers::kFormulas;
+  std::map<std::pair<uint32_t, Numbers>, Table> tables_by_type_;
   std::vector<std::pair<UOp, UOp>> globals_;  // BUFFER, DEFINE_GLOBAL
   std::vector<UOp> written_;                  // BUFFERs
   // Of the body that is added:

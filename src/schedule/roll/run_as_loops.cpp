@@ -2,6 +2,7 @@
 #include "schedule/roll/run_as_loops.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -30,7 +31,6 @@
 #include "schedule/roll/loop_kernel.h"
 #include "schedule/roll/loop_statements.h"
 #include "schedule/roll/region.h"
-#include "schedule/roll/roll_graph.h"
 #include "schedule/roll/sums_of_parts.h"
 #include "schedule/schedule.h"
 
@@ -40,6 +40,8 @@ namespace {
 constexpr size_t kLeastStatements = 16;  // fewer are left to the other passes
 constexpr size_t kLeastRepeats = 4;      // statements for each body, some of them large
 constexpr size_t kOperationsOfOne = 8;   // statement, about
+constexpr int64_t kMostRounded = 1 << 14;  // elements of slots: a size that many programs have
+constexpr size_t kMostTables = 4;        // of one kernel, about
 constexpr size_t kMostBodies = 24;       // of one kernel
 
 int64_t numel_of(UOp n) {
@@ -63,7 +65,9 @@ class Composer {
           m.is(Op::BUFFER) ? m : buffer(arena_, m.dtype(), numel_of(m), device, arena_.fresh_id()));
     }
     for (const LoopSlots& s : statements.slots()) {
-      buffers_.slots.push_back(buffer(arena_, s.dtype, s.size, device, arena_.fresh_id()));
+      const bool may_be_longer = !s.is_output && s.size < kMostRounded;
+      const int64_t size = may_be_longer ? int64_t(std::bit_ceil(uint64_t(s.size))) : s.size;
+      buffers_.slots.push_back(buffer(arena_, s.dtype, size, device, arena_.fresh_id()));
     }
   }
 
@@ -88,19 +92,36 @@ class Composer {
   // Past the small statements from `first` on that one kernel can run.
   size_t end_of_loops(size_t first) const {
     std::vector<uint32_t> bodies;
-    size_t statements = 0;
+    std::vector<std::pair<LoopLeaf::Kind, uint32_t>> buffers;
+    size_t statements = 0, reductions = 0;
     size_t i = first;
     for (; i < program_.steps.size(); i++) {
       const uint32_t body = program_.steps[i].body;
       if (std::ranges::find(bodies, body) != bodies.end()) continue;
       const LoopBody& b = program_.bodies[body];
       statements += b.statements;
+      reductions += b.reductions;
+      add_buffers(b, buffers);
       const bool is_full =
-          !bodies.empty() && (bodies.size() == kMostBodies || statements > limits_.statements);
+          !bodies.empty() && (bodies.size() == kMostBodies || statements > limits_.statements ||
+                              reductions > limits_.accumulators ||
+                              buffers.size() + kMostTables > limits_.buffers);
       if (b.work > kMostWork || is_full) break;
       bodies.push_back(body);
     }
     return i;
+  }
+
+  static void add_buffers(const LoopBody& body,
+                          std::vector<std::pair<LoopLeaf::Kind, uint32_t>>& buffers) {
+    const auto add = [&](const LoopLeaf& leaf) {
+      const std::pair buffer(leaf.kind, leaf.memory);
+      if (std::ranges::find(buffers, buffer) == buffers.end()) buffers.push_back(buffer);
+    };
+    add(body.target);
+    for (const LoopItem& item : body.items) {
+      if (item.leaf) add(*item.leaf);
+    }
   }
 
   UOp now(UOp memory) const {
@@ -122,7 +143,7 @@ class Composer {
     std::vector<UOp> srcs{index_const(arena_, number)};
     for (UOp memory : kernel.memories) srcs.push_back(now(memory));
     const UOp call = arena_.make(Op::KERNEL, dtypes::void_, srcs,
-                                 Arg::name(fmt::format("loop_{}", steps.size())));
+                                 Arg::name(fmt::format("loop_{}", kernel.bodies)));
     for (size_t i = 0; i < asts_.facts(number).written; i++) {
       set_now(kernel.memories[i], after(srcs[i + 1], call));
     }
@@ -169,7 +190,7 @@ class Composer {
     const int64_t count = numel_of(like);
     const std::pair<Dim, Dim> part{first, first + count};
     const UOp memory = buffers_.slots[slots];
-    const bool is_all = statements_.slots()[slots].size == count;
+    const bool is_all = memory.src(0).const_int() == count;
     return shaped(is_all ? memory : shrink(memory, std::span(&part, 1)), like);
   }
   LoopLeaf place_of_memory(uint32_t memory) const {
@@ -278,9 +299,8 @@ bool has_known_sizes(std::span<const UOp> order) {
 }
 
 // Whether there may be something to gain: cheap, for all graphs. A graph without writes has as many
-// statements as its sums and its formulas fill, if they are small and not a chain that `roll_graph`
-// makes one loop of.
-bool has_many_statements(std::span<const UOp> order, const std::string& device) {
+// statements as its sums and its formulas fill, if they are small.
+bool has_many_statements(std::span<const UOp> order) {
   size_t writes = 0, sums = 0, operations = 0;
   double most = 0;
   for (UOp n : order) {
@@ -292,7 +312,7 @@ bool has_many_statements(std::span<const UOp> order, const std::string& device) 
   if (writes + sums + operations / kOperationsOfOne < kLeastStatements) return false;
   if (!has_known_sizes(order)) return false;
   for (UOp n : order) most = std::max(most, double(numel_of(n)));
-  return most <= kMostWork && roll_graph(order.back(), order, device).sink == order.back();
+  return most <= kMostWork;
 }
 
 }  // namespace
@@ -301,7 +321,7 @@ std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const Kerne
                                          const std::string& device, OutputMemory outputs,
                                          LoopRefusal& refusal) {
   const bool is_forced = config().schedule > 1;
-  if (!limits.sequences || !(is_forced || has_many_statements(order, device))) return {};
+  if (!limits.sequences || !(is_forced || has_many_statements(order))) return {};
   std::vector<UOp> rewritten;
   const auto go_on_with = [&](UOp made) {
     if (made == order.back()) return;
@@ -324,9 +344,11 @@ std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const Kerne
   const LoopProgram program = loop_program(statements);
   const auto is_small = [&](const LoopStep& s) { return program.bodies[s.body].work <= kMostWork; };
   const size_t small = size_t(std::ranges::count_if(program.steps, is_small));
-  const bool repeats = small == program.steps.size()
-                           ? 2 * small >= 3 * program.bodies.size()
-                           : small >= kLeastRepeats * program.bodies.size();
+  const size_t bodies = program.bodies.size();
+  const bool has_writes = !events.events().empty();
+  const bool repeats = small == program.steps.size() && has_writes
+                           ? 2 * small >= 3 * bodies
+                           : small >= kLeastRepeats * bodies && (has_writes || bodies <= kMostBodies);
   const bool pays = small >= kLeastStatements && repeats;
   if (!pays && !is_forced) {
     refusal = {sink, fmt::format("{} statements have {} different bodies", program.steps.size(),
