@@ -152,6 +152,8 @@ class SumWriter {
       }
     }
     if (n.is(Op::AFTER)) return next_version(n);
+    const bool is_in_memory = n.is(Op::CONTIGUOUS) && sums_.contains(n.src(0));
+    if (is_in_memory && uses_.number(n.src(0)) == 1 && !written_.has(n)) return made_.get(n.src(0));
     return rebuilt(n);
   }
 
