@@ -96,15 +96,18 @@ Schedule make_schedule(std::vector<UOp> order, const ScheduleOptions& options) {
   const std::string device = options.device.empty() ? inputs.device : options.device;
 
   LoopRefusal refusal;
-  std::optional<LoopSchedule> loops = [&] {
+  std::optional<LoopSchedule> loops;
+  RolledGraph rolled{sink, {}};
+  {
     const PhaseTimer timer(Phase::kRoll);
-    return run_as_loops(order, options.limits, device, options.outputs, refusal);
-  }();
+    const bool has_writes = std::ranges::any_of(order, [](UOp n) { return n.is(Op::STORE); });
+    if (!has_writes) rolled = roll_graph(sink, order, device);
+    if (rolled.sink == sink) {
+      loops = run_as_loops(order, options.limits, device, options.outputs, refusal);
+    }
+    if (!loops && has_writes) rolled = roll_graph(sink, order, device);
+  }
   if (!loops) {
-    RolledGraph rolled = [&] {
-      const PhaseTimer timer(Phase::kRoll);
-      return roll_graph(sink, order, device);
-    }();
     if (rolled.sink != sink) order = toposort(rolled.sink);
     {
       const PhaseTimer timer(Phase::kRangeify);

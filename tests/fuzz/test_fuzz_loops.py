@@ -44,10 +44,16 @@ def test_a_wrong_result_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch)
 def test_too_many_kernels_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Options, "most_bodies", 1)
     with pytest.raises(Failed, match="distinct kernels, at most 1 allowed"):
-        run(PROGRAM)
+        run([Step(0, "d = data('float32', 70_000, 3)"), *PROGRAM, Step(0, "keep(total(d))")])
     monkeypatch.setattr(Options, "most_bodies", 0)
     monkeypatch.setattr(Options, "most_kernels", 1)
     with pytest.raises(Failed, match="kernels, at most 1 allowed"):
+        run([*PROGRAM, Step(1, "if i == 8: now(b)")])
+
+
+def test_too_much_time_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Options, "most_seconds", 1e-6)
+    with pytest.raises(Failed, match="seconds, at most 1e-06 allowed"):
         run(PROGRAM)
 
 

@@ -5,12 +5,15 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "codegen/decompose.h"
@@ -49,7 +52,10 @@
 #include "schedule/rangeify/split_reductions.h"
 #include "schedule/rangeify/stage_hazards.h"
 #include "schedule/rangeify/transform.h"
+#include "schedule/roll/loop_events.h"
 #include "schedule/roll/roll_graph.h"
+#include "schedule/roll/run_as_loops.h"
+#include "schedule/roll/sums_of_parts.h"
 #include "schedule/schedule.h"
 #include "symbolic/simplify.h"
 #include "tests/fuzz/run_schedule.h"
@@ -112,12 +118,27 @@ const Target& group_target() {
 
 std::string rewritten(UOp n, const RuleSet& rules) { return print(graph_rewrite(n, rules)); }
 
+// The kernels of a loop program, or why a graph is none.
+std::string loops_text(UOp sink) {
+  LoopRefusal refusal;
+  const std::optional<LoopSchedule> loops =
+      run_as_loops(toposort(sink), kLimits, "CPU", OutputMemory::kShared, refusal);
+  if (!loops) return refusal.reason + "\n";
+  std::string out = print(with_asts(loops->graph));
+  for (const auto& [id, table] : loops->tables) {
+    out += fmt::format("table {}: {}\n", id, fmt::join(table, " "));
+  }
+  return out;
+}
+
 const std::map<std::string, PassFunction>& passes() {
   constexpr Stage ranges = Stage::kRangeified, kernel = Stage::kKernel;
   static const std::map<std::string, PassFunction> all = {
       {"simplify", [](UOp n) { return print(simplify(n)); }},
       {"early", [](UOp n) { return rewritten(n, early_rules()); }},
       {"roll", [](UOp n) { return print(roll_graph(n, toposort(n), "CPU").sink); }},
+      {"sums_of_parts", [](UOp n) { return print(write_sums_of_parts(toposort(n), "CPU")); }},
+      {"loops", loops_text},
       {"separate_versions", [](UOp n) { return print(separate_versions(n, kLimits.writes)); }},
       {"indexing", indices_text},
       {"transform", [](UOp n) { return print(checked(transformed(n), ranges)); }},

@@ -129,8 +129,76 @@ def by_range(b, c, xp):
             b[i] = xp.maximum(b[i - 1], b[i - 150])
 
 
+def eliminate(b, c, xp):
+    m = b[:196].reshape(14, 14)
+    for k in range(14):
+        m[k, k] += 14
+    for k in range(13):
+        m[k + 1:, k] /= m[k, k] + 0
+        m[k + 1:, k + 1:] -= (m[k + 1:, k:k + 1] + 0) * (m[k:k + 1, k + 1:] + 0)
+
+
+def eliminate_by_rows(b, c, xp):
+    m = b[:196].reshape(14, 14)
+    for k in range(14):
+        m[k, k] += 14
+    for k in range(14):
+        m[k] = m[k] / (m[k, k] + 0)
+        for r in range(14):
+            if r != k:
+                m[r] = m[r] - (m[r, k] + 0) * m[k]
+
+
+def tails(b, c, xp):
+    for i in range(60):
+        b[i:] += 1
+
+
+def knapsack(b, c, xp):
+    for i in range(30):
+        w = 1 + i * i % 17
+        b[w:] = xp.maximum(b[w:], b[:-w] + float(i % 7))
+
+
+def from_a_filled_tensor(b, c, xp):
+    b[:] = 1
+    for i in range(2, N):
+        b[i] = (b[i - 1] * 3 + b[i - 2]) % 97
+
+
+def smaller_and_larger_of_zeros(b, c, xp):
+    b[:] = 0
+    for i in range(2, 60):
+        b[i] = xp.maximum(b[i + 60], c[i]) - xp.minimum(b[i - 1], b[i + 100])
+
+
+def sums_to_each(b, c, xp):
+    for i in range(1, 60):
+        b[i] = (c[:i] * c[i]).sum() * 0.5 + c[i:i + 8].max()
+
+
+def new_tensor_each(b, c, xp):
+    now = b[:20] * 0.5
+    for i in range(40):
+        new = c[:20] * 0
+        new[1:-1] = (now[:-2] + now[2:]) * 0.5
+        now = new
+    b[:20] = now
+
+
+def moving_averages(b, c, xp):
+    w, m, v = c[:10] * 1, c[10:20] * 0, c[10:20] * 0
+    for _ in range(60):
+        g = w * 2 - 1
+        m = m * 0.9 + g * 0.1
+        v = v * 0.99 + g * g * 0.01
+        w = w - m * 0.1 / (v + 1)
+    b[:10] = w
+
+
 @pytest.mark.parametrize("body", [
-    sort_neighbours, alternate, table, carried_value, carried_in_place, swap_ends, two_writes, two_before, listed_places,
+    eliminate, eliminate_by_rows, tails, knapsack, from_a_filled_tensor, smaller_and_larger_of_zeros, sums_to_each,
+    new_tensor_each, moving_averages, sort_neighbours, alternate, table, carried_value, carried_in_place, swap_ends, two_writes, two_before, listed_places,
     listed_places_in_place, blocks, rows, shifted_parts, reversed_parts, sum_of_before, by_range], ids=lambda f: f.__name__)
 def test_few_kernels(body: Body) -> None:
     start = RANDOM.random(N).astype(np.float32)
@@ -156,6 +224,55 @@ def test_reads_in_the_middle() -> None:
     for found, wanted in sums:
         assert found.item() == pytest.approx(float(wanted))
     assert a.tolist() == [0] * N
+
+
+def test_sums_read_one_by_one_are_compiled_once() -> None:
+    a, sums = Tensor.zeros(20 * N).contiguous().realize(), []
+    for i in range(20 * N):
+        a[i] = i % 8 * 0.25
+        if i % N == N - 1:
+            sums.append(a.sum())
+    sources: set[str] = set()
+    for i, s in enumerate(sums):
+        sources |= {k.source for k in s.schedule()}
+        assert s.item() == (i + 1) * N * 0.875
+    assert len(sources) <= 4
+
+
+def recurrence(c: Tensor) -> Tensor:
+    b = Tensor.zeros(N, dtype="float64")
+    for i in range(1, N):
+        b[i] = b[i - 1] * 0.5 + c[i]
+    return b
+
+
+def random_writes(c: Tensor) -> Tensor:
+    b = Tensor.zeros(N, dtype="float64")
+    for i in range(N):
+        b[PERMUTED[i]] = c[i] * 2 + c[PERMUTED[i]]
+    return b
+
+
+def windows(c: Tensor) -> Tensor:
+    b = Tensor.zeros(N, dtype="float64")
+    for i in range(N - 8):
+        b[i:i + 3] = b[i + 1:i + 4] * 0.5 + c[i:i + 8].sum()
+    return b
+
+
+@pytest.mark.parametrize("loop", [recurrence, random_writes, windows], ids=lambda f: f.__name__)
+def test_gradients_are_loops(loop: Callable[[Tensor], Tensor]) -> None:
+    c = Tensor(C.astype(np.float64)).realize().requires_grad_()
+    by = (loop(c) ** 2).sum().gradient(c)[0]
+    again = (by * Tensor(PERMUTED)).sum().gradient(c)[0]
+    assert by.kernel_count() <= 4
+    assert again.kernel_count() <= 8
+    # Loops that are linear in c: by(c) is linear, too.
+    step = np.zeros(N)
+    step[17] = 1
+    other = Tensor(C + step).requires_grad_()
+    change = (loop(other) ** 2).sum().gradient(other)[0].numpy() - by.numpy()
+    np.testing.assert_allclose((change * np.array(PERMUTED)).sum(), again.numpy()[17], rtol=1e-9)
 
 
 def test_numbers_of_a_loop_do_not_compile_again() -> None:

@@ -1,4 +1,5 @@
-// Statements that are equal up to numbers are one body with parameters.
+// Statements that are equal up to numbers are one body with parameters: places and scalars, and
+// sizes where many of them occur.
 #pragma once
 
 #include <cstddef>
@@ -37,9 +38,14 @@ struct LoopBody {
   LoopLeaf target;                  // parameter 0 is its first element
   std::vector<uint32_t> indices{};  // of a target that data decides, one for each axis of it
   std::vector<int64_t> sizes;       // of what is written
-  std::vector<DType> parameters{};  // index: of elements
+  std::vector<DType> parameters{};  // index: of elements, sizes and strides
+  // Numbers of this body's first statement that are parameters in all: its distinct sizes, then its
+  // distinct strides, from a parameter on. Empty: they are the same in all.
+  std::vector<int64_t> varying_sizes{}, varying_strides{};
+  size_t first_varying = 0;
   double work = 0;                  // operations
   size_t statements = 0;            // that it has
+  size_t reductions = 0;
 };
 
 struct LoopStep {
@@ -53,6 +59,11 @@ struct LoopProgram {
   std::vector<LoopStep> steps;
   std::vector<uint64_t> parameters;
 };
+
+constexpr double kMostWork = 1 << 16;  // operations of a small statement
+
+// Whether axes of one element alone are taken away or added.
+bool keeps_long_axes(std::span<const int64_t> from, std::span<const int64_t> to);
 
 LoopProgram loop_program(const LoopStatements& statements);
 

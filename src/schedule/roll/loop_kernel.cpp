@@ -2,6 +2,7 @@
 #include "schedule/roll/loop_kernel.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -35,7 +36,9 @@ namespace {
 
 using Kind = LoopItem::Kind;
 
-constexpr double kLittleWork = 1 << 14;  // operations of a kernel
+constexpr double kLittleWork = 1 << 14;  // operations of all steps of a body
+
+constexpr size_t kLeastTable = 64, kMostRounded = 1 << 14;  // elements
 
 // The steps of one body in the order in which they run, and how many of them each round has.
 struct Runs {
@@ -75,13 +78,15 @@ class Builder {
       : arena_(arena), program_(program), buffers_(buffers), device_(device), tables_(tables) {}
 
   LoopKernel run(std::span<const LoopStep> steps) {
-    double work = 0;
-    for (const LoopStep& s : steps) work += program_.bodies[s.body].work;
-    numbers_in_ = work <= kLittleWork ? Numbers::kTables : Numbers::kFormulas;
     const std::vector<Runs> runs = runs_of(steps, program_.bodies.size());
-    for (const Runs& r : runs) written_.push_back(buffers_.of(program_.bodies[r.body].target));
+    bool is_little = true;
+    for (const Runs& r : runs) {
+      written_.push_back(buffers_.of(program_.bodies[r.body].target));
+      is_little = is_little && has_little_work(r);
+    }
     const size_t rounds = runs[0].counts.size();
     UOp round, last;
+    numbers_in_ = is_little ? Numbers::kTables : Numbers::kFormulas;
     if (rounds > 1) round = range(arena_, count_of(rounds), arena_.fresh_id());
     for (const Runs& r : runs) {
       const bool is_last = &r == &runs.back();
@@ -92,15 +97,20 @@ class Builder {
 
  private:
   LoopKernel finish(UOp ast) {
-    for (const auto& [packed, table] : tables_by_type_) {
+    numbers_in_ = Numbers::kTables;
+    Table& starts = table_of(dtypes::int64);
+    for (const auto& [key, table] : tables_by_type_) {
       for (const Table::Start& start : table.starts) {
-        table_of(dtypes::int64).singles[start.single] = table.singles.size() + start.first;
+        starts.singles[start.single] = table.singles.size() + start.first;
       }
     }
-    for (const auto& [packed, table] : tables_by_type_) {
+    for (const auto& [key, table] : tables_by_type_) {
+      if (table.singles.empty() && table.lists.empty()) continue;
       std::vector<uint64_t>& data = tables_[table.id];
       data = table.singles;
       data.insert(data.end(), table.lists.begin(), table.lists.end());
+      // A size that many programs have: it is part of the kernel.
+      if (data.size() < kMostRounded) data.resize(std::bit_ceil(std::max(data.size(), kLeastTable)));
       globals_.emplace_back(buffer(arena_, table.dtype, int64_t(data.size()), device_, table.id),
                             table.global);
     }
@@ -113,6 +123,7 @@ class Builder {
     }
     if (!sized.empty()) ast = substitute(ast, sized);
     LoopKernel kernel;
+    kernel.bodies = written_.size();
     std::vector<UOp> order;
     ast = graph_rewrite(simplify(ast), before_split_rules(), {.pass = "loops"});
     kernel.ast = renumber_kernel(ast, order);
@@ -126,11 +137,16 @@ class Builder {
 
   // ---- loops
 
+  bool has_little_work(const Runs& r) const {
+    return double(r.steps.size()) * program_.bodies[r.body].work <= kLittleWork;
+  }
+
   // Its effect stands AFTER `before`, if there is one, within `round`, which the last one closes.
   enum class Closes : uint8_t { kBody, kRound };
   UOp add_body(const Runs& r, UOp round, UOp before, Closes closes) {
     const LoopBody& body = program_.bodies[r.body];
     body_ = &body;
+    numbers_in_ = has_little_work(r) ? Numbers::kTables : Numbers::kFormulas;
     waits_.clear();
     if (before) waits_.push_back(before);
     if (round) waits_.push_back(round);
@@ -192,7 +208,8 @@ class Builder {
     return single(dtypes::index, count);
   }
 
-  // All tables of one dtype are one: numbers that are the same in all steps, then lists.
+  // The tables of bodies of little work are one for each dtype, those of the others another: numbers
+  // that are the same in all steps, then lists.
   struct Table {
     DType dtype;
     int64_t id = 0;
@@ -205,7 +222,7 @@ class Builder {
     std::vector<Start> starts{};
   };
   Table& table_of(DType dtype) {
-    const auto at = tables_by_type_.try_emplace(dtype.packed()).first;
+    const auto at = tables_by_type_.try_emplace(std::pair(dtype.packed(), numbers_in_)).first;
     Table& table = at->second;
     if (!table.global) {
       table.dtype = dtype;
@@ -237,6 +254,23 @@ class Builder {
     return type.is_index() ? cast(value, type) : value;
   }
 
+  // ---- sizes
+
+  // A size or a stride of the body's first statement, in the statement that runs.
+  UOp number_in(const std::vector<int64_t>& varying, int64_t number, size_t first) const {
+    const auto at = std::ranges::find(varying, number);
+    if (at == varying.end()) return index_const(arena_, number);
+    return parameters_[first + size_t(at - varying.begin())];
+  }
+  UOp size_of(int64_t size) const {
+    return number_in(body_->varying_sizes, size, body_->first_varying);
+  }
+  size_t varying_strides() const { return body_->first_varying + body_->varying_sizes.size(); }
+  UOp loop_over(int64_t size, AxisType axis) {
+    const UOp count = size_of(size);
+    return range(arena_, count.is_const() ? Dim(size) : Dim(count), arena_.fresh_id(), axis);
+  }
+
   // ---- one body
 
   // The write, and the loops over its elements.
@@ -245,7 +279,7 @@ class Builder {
     IndexList at;
     std::vector<UOp> elements;
     for (const int64_t size : body.sizes) {
-      at.push_back(size == 1 ? index_const(arena_, 0) : range(arena_, size, arena_.fresh_id()));
+      at.push_back(size == 1 ? index_const(arena_, 0) : loop_over(size, AxisType::kLoop));
       if (size > 1) elements.push_back(at.back());
     }
     computed_.clear();
@@ -276,7 +310,7 @@ class Builder {
     UOp offset = first;
     const std::span<const Region::Axis> axes = leaf.region.axes();
     for (size_t i = 0; i < axes.size(); i++) {
-      const UOp stride = index_const(arena_, axes[i].stride);
+      const UOp stride = number_in(body_->varying_strides, axes[i].stride, varying_strides());
       if (axes[i].size > 1) offset = index_add(arena_, offset, index_mul(arena_, at[i], stride));
     }
     return index(pointer_to(buffers_.of(leaf)), offset);
@@ -323,8 +357,48 @@ class Builder {
 
   // Movement ops on top of `chain`, on the source 0 of the item.
   UOp moved(const LoopItem& item, UOp n, const IndexList& at) {
+    if (!body_->varying_sizes.empty()) {
+      const Access access = moved_by_sizes(n, at);
+      return gated(value_of(item.sources[0], access.at), access.gate, n.dtype());
+    }
     const Access access = follow_views(arena_.with_srcs(n, with_stub(n)), at);
     return gated(value_of(item.sources[0], access.at), access.gate, n.dtype());
+  }
+  // The same where the sizes of n are those of the first statement.
+  Access moved_by_sizes(UOp n, const IndexList& at) {
+    const Shape from = shape_of(n.src(0));
+    Access access;
+    if (n.is(Op::RESHAPE) && keeps_long_axes(sizes_of(n.src(0)), sizes_of(n))) {
+      size_t next = 0;
+      for (const Dim size : from) {
+        while (!size.is(1) && shape_of(n)[next].is(1)) next++;
+        access.at.push_back(size.is(1) ? index_const(arena_, 0) : at[next++]);
+      }
+      return access;
+    }
+    if (!n.is(Op::FLIP) && !n.is(Op::PAD)) return follow_views(arena_.with_srcs(n, with_stub(n)), at);
+    access.at = at;
+    for (size_t i = 0; i < from.size(); i++) {
+      const UOp size = size_of(from[i].value());
+      if (n.is(Op::PAD)) {
+        access.at[i] = index_add(arena_, at[i], index_const(arena_, -n.src(1 + i).const_int()));
+        if (from[i] == shape_of(n)[i]) continue;
+        const auto is_less = [&](UOp a, UOp b) {
+          return arena_.make(Op::CMPLT, dtypes::bool_, {a, b});
+        };
+        access.gate = index_and(arena_, access.gate, is_less(index_const(arena_, -1), access.at[i]));
+        access.gate = index_and(arena_, access.gate, is_less(access.at[i], size));
+      } else if (std::ranges::find(n.ints(), int64_t(i)) != n.ints().end()) {
+        const UOp last = index_add(arena_, size, index_const(arena_, -1));
+        access.at[i] = index_add(arena_, last, index_mul(arena_, at[i], index_const(arena_, -1)));
+      }
+    }
+    return access;
+  }
+  static std::vector<int64_t> sizes_of(UOp n) {
+    std::vector<int64_t> sizes;
+    for (const Dim d : shape_of(n)) sizes.push_back(d.value());
+    return sizes;
   }
   UOp gated(UOp value, UOp gate, DType type) {
     return gate ? where(gate, value, constant_bits(arena_, type, 0)) : value;
@@ -344,7 +418,7 @@ class Builder {
     for (const int64_t axis : n.ints()) {
       if (shape[size_t(axis)].is(1)) continue;
       below[size_t(axis)] =
-          range(arena_, shape[size_t(axis)], arena_.fresh_id(), AxisType::kReduce);
+          loop_over(shape[size_t(axis)].value(), AxisType::kReduce);
       loops.push_back(below[size_t(axis)]);
     }
     const UOp value = value_of(item.sources[0], below);
@@ -405,11 +479,11 @@ class Builder {
   const LoopBuffers& buffers_;
   std::string device_;
   Tables& tables_;
-  std::map<uint32_t, Table> tables_by_type_;
   // Numbers of little work come from tables: the same kernel then serves programs that differ in
   // them. A compilation costs more than they do.
   enum class Numbers : uint8_t { kFormulas, kTables };
   Numbers numbers_in_ = Numbers::kFormulas;
+  std::map<std::pair<uint32_t, Numbers>, Table> tables_by_type_;
   std::vector<std::pair<UOp, UOp>> globals_;  // BUFFER, DEFINE_GLOBAL
   std::vector<UOp> written_;                  // BUFFERs
   // Of the body that is added:

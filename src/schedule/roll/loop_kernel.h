@@ -24,6 +24,7 @@ struct LoopBuffers {
 struct LoopKernel {
   UOp ast;                    // legal as a kernel
   std::vector<UOp> memories;  // the BUFFERs of its arguments
+  size_t bodies = 0;
 };
 
 // The steps in rounds: in a round each body runs for its next steps, as many as stand together, in

@@ -26,6 +26,9 @@ namespace {
 
 constexpr uint32_t kShared = 1;        // owners: more than one statement
 constexpr uint64_t kMostInlined = 24;  // operations of a statement
+constexpr size_t kLeastGathered = 4;   // memories
+constexpr uint64_t kMostMoved = 6;     // the same, of what is read at several places
+constexpr uint64_t kMostRepeated = 2;  // operations on constants, computed by each of its users
 constexpr int64_t kMostSlotBytes = int64_t(1) << 28;
 constexpr int64_t kLargeOutput = 4096;  // bytes
 
@@ -87,30 +90,47 @@ bool LoopStatements::refuse(UOp node, std::string reason) {
 
 // ---- which values are kept
 
-// Long formulas are cut into parts; what is made of constants alone is computed wherever it is
-// used.
+// Long formulas are cut into parts; a short formula of constants alone is computed wherever it is
+// used. `depths` counts a value with several users at each of them, down to what is written or
+// reduced: a long formula is cut at all such values, so that each turn of a loop is cut alike.
 void LoopStatements::find_cuts() {
-  NodeMap users(arena_), sizes(arena_);
+  NodeMap users(arena_), sizes(arena_), depths(arena_), is_boundary(arena_), is_moved(arena_);
   for (UOp n : order_) {
     for (UOp s : n.srcs()) users.put_number(s, users.number(s) + 1);
+    if (is_movement(n.op()) && !n.is(Op::RESHAPE)) is_moved.put_number(n.src(0), 1);
+    if (!n.is(Op::STORE)) continue;
+    UOp value = n.src(1);
+    while (is_movement(value.op())) value = value.src(0);
+    is_boundary.put_number(value, 1);
   }
   for (UOp n : order_) {
     const bool is_inner = is_elementwise(n.op()) || is_movement(n.op());
-    const bool is_simple =
-        n.is_const() || n.is(Op::IOTA) ||
-        (is_inner && std::ranges::all_of(n.srcs(), [&](UOp s) { return is_simple_.has(s); }));
-    if (is_simple) is_simple_.put_number(n, 1);
+    bool is_simple = is_inner || n.is_const() || n.is(Op::IOTA);
+    uint64_t repeated = is_elementwise(n.op()) ? 1 : 0;
+    for (UOp s : n.srcs()) {
+      is_simple = is_simple && is_simple_.has(s);
+      repeated += is_simple ? is_simple_.number(s) - 1 : 0;
+    }
+    is_simple = is_simple && repeated <= kMostRepeated;
+    if (is_simple) is_simple_.put_number(n, 1 + repeated);
     if (n.dtype().is_index() || n.dtype().is_void() || events_.has_memory(n)) continue;
     uint64_t size = is_movement(n.op()) ? 0 : 1;
     for (UOp s : n.srcs()) {
       if (!is_simple_.has(s))
         size += users.number(s) > 1 && !is_movement(s.op()) ? 1 : sizes.number(s);
     }
-    if (size > kMostInlined && is_elementwise(n.op())) {
+    uint64_t depth = is_elementwise(n.op()) ? 1 : 0;
+    for (UOp s : n.srcs()) depth += is_simple_.has(s) ? 0 : depths.number(s);
+    depth = std::min(depth, 2 * kMostInlined);
+    const bool is_shared = users.number(n) > 1 && !is_boundary.has(n);
+    const uint64_t most = is_moved.has(n) ? kMostMoved : kMostInlined;
+    if (is_elementwise(n.op()) && (size > kMostInlined || (is_shared && depth > most))) {
       is_cut_.put_number(n, 1);
       size = 1;
     }
     if (size > 0) sizes.put_number(n, size);
+    if (is_boundary.has(n) || n.is(Op::REDUCE_AXIS)) depth = 1;
+    if (depth > 0) depths.put_number(n, depth);
   }
 }
 
@@ -370,14 +390,52 @@ uint32_t LoopStatements::slots_for(const LoopKept& k) {
   const bool is_large = k.is_output && (outputs_ == OutputMemory::kOwn ||
                                         numel_of(k.node) * dtype.item_bytes() > kLargeOutput);
   auto at = is_large ? slots_.end() : std::ranges::find_if(slots_, [&](const LoopSlots& t) {
-    return t.dtype == dtype && t.is_output == k.is_output && !t.is_full;
+    return t.dtype == dtype && t.is_output == k.is_output && !t.is_full && !t.is_of_memories;
   });
   if (at == slots_.end()) at = slots_.insert(at, {dtype, k.is_output, is_large});
   return uint32_t(at - slots_.begin());
 }
 
-bool LoopStatements::assign_slots() {
+// Memories that are made and no output are parts of one, if they are many: the turns of a loop that
+// makes a tensor in each are then equal but for a place. The bytes that it takes.
+int64_t LoopStatements::gather_memories() {
+  const std::span<const UOp> memories = events_.memories();
+  parts_.resize(memories.size());
+  std::vector<bool> is_output(memories.size());
+  for (UOp s : order_.back().srcs()) {
+    if (const UOp base = base_of(s); events_.has_memory(base)) {
+      is_output[events_.memory_of(base)] = true;
+    }
+  }
+  const auto is_part = [&](uint32_t m, DType dtype) {
+    return events_.is_made(memories[m]) && !is_output[m] && memories[m].dtype() == dtype;
+  };
   int64_t bytes = 0;
+  for (uint32_t m = 0; m < memories.size(); m++) {
+    const DType dtype = memories[m].dtype();
+    if (parts_[m] || !is_part(m, dtype)) continue;
+    std::vector<uint32_t> all;
+    for (uint32_t k = m; k < memories.size(); k++) {
+      if (!parts_[k] && is_part(k, dtype)) all.push_back(k);
+    }
+    if (all.size() < kLeastGathered) {
+      for (const uint32_t k : all) is_output[k] = true;  // each stays what it is
+      continue;
+    }
+    LoopSlots slots{.dtype = dtype, .is_output = false, .is_of_memories = true};
+    for (const uint32_t k : all) {
+      parts_[k] = Part{uint32_t(slots_.size()), slots.size};
+      slots.size += numel_of(memories[k]);
+      slots.values++;
+    }
+    bytes += slots.size * dtype.item_bytes();
+    slots_.push_back(slots);
+  }
+  return bytes;
+}
+
+bool LoopStatements::assign_slots() {
+  int64_t bytes = gather_memories();
   for (const LoopStatement& s : statements_) {
     if (s.kind != LoopStatement::Kind::kKept) continue;
     LoopKept& k = kept_[s.number];
@@ -400,6 +458,14 @@ UOp LoopStatements::root_of(const LoopStatement& s) const {
   return kept_[s.number].node;
 }
 
+LoopLeaf LoopStatements::place_of_memory(uint32_t memory, const Region& region) const {
+  const DType dtype = events_.memories()[memory].dtype();
+  const std::optional<Part>& part = parts_[memory];
+  if (!part) return {LoopLeaf::Kind::kMemory, memory, dtype, region};
+  return {LoopLeaf::Kind::kSlots, part->slots, dtype,
+          region.moved_to(region.offset() + part->first)};
+}
+
 LoopLeaf LoopStatements::place_of_kept(const LoopKept& k) const {
   if (k.defined_by) {
     const LoopEvent& e = events_.events()[*k.defined_by];
@@ -407,7 +473,7 @@ LoopLeaf LoopStatements::place_of_kept(const LoopKept& k) const {
     for (const Dim d : shape_of(k.node)) sizes.push_back(d.value());
     Region region = *e.region;
     region.reshape(sizes);
-    return {LoopLeaf::Kind::kMemory, e.memory, k.node.dtype(), region};
+    return place_of_memory(e.memory, region);
   }
   return {LoopLeaf::Kind::kSlots, k.slots, k.node.dtype(),
           Region::whole(k.node)->moved_to(k.first)};
@@ -436,7 +502,7 @@ std::optional<LoopLeaf> LoopStatements::leaf_of(UOp n, const LoopStatement& s) c
   while (is_movement(base.op()) && !is_value(base)) base = base.src(0);
   std::optional<LoopLeaf> leaf;
   if (events_.has_memory(base)) {
-    leaf = {LoopLeaf::Kind::kMemory, events_.memory_of(base), base.dtype(), *Region::whole(base)};
+    leaf = place_of_memory(events_.memory_of(base), *Region::whole(base));
   } else if (is_value(base)) {
     leaf = place_of_kept(kept_[kept_of_.number(base) - 1]);
   } else {

@@ -28,11 +28,12 @@ struct LoopKept {
   int64_t first = 0;                     // and its first element there
 };
 
-// Memory for kept values of one dtype, one after the other.
+// Memory for kept values of one dtype, one after the other, or for memories that are made.
 struct LoopSlots {
   DType dtype;
   bool is_output;
   bool is_full = false;  // of one large output
+  bool is_of_memories = false;
   int64_t size = 0;      // elements
   size_t values = 0;
 };
@@ -70,6 +71,8 @@ class LoopStatements {
   // The elements that n names as a leaf of this statement; none where it is computed there.
   // Movement ops of n beyond what strides can say are not a leaf: `n` without them is.
   std::optional<LoopLeaf> leaf_of(UOp n, const LoopStatement& s) const;
+  // Where a region of a memory lies: where many memories are made, they are parts of one.
+  LoopLeaf place_of_memory(uint32_t memory, const Region& region) const;
   // Where a kept value lies.
   LoopLeaf place_of_kept(const LoopKept& k) const;
   // The copy that the statement reads in place of n; null: it reads n.
@@ -115,6 +118,7 @@ class LoopStatements {
   void order_statements();
   bool assign_slots();
   uint32_t slots_for(const LoopKept& k);
+  int64_t gather_memories();
 
   std::span<const UOp> order_;
   Arena& arena_;
@@ -129,6 +133,11 @@ class LoopStatements {
   uint64_t stamp_ = 0;
   std::vector<LoopStatement> statements_;
   std::vector<LoopSlots> slots_;
+  struct Part {  // of slots
+    uint32_t slots;
+    int64_t first;
+  };
+  std::vector<std::optional<Part>> parts_;  // of each memory
   std::optional<LoopRefusal> refusal_;
 };
 

@@ -2,6 +2,7 @@
 #include "schedule/roll/run_as_loops.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -29,15 +30,19 @@
 #include "schedule/roll/loop_events.h"
 #include "schedule/roll/loop_kernel.h"
 #include "schedule/roll/loop_statements.h"
+#include "schedule/roll/region.h"
+#include "schedule/roll/sums_of_parts.h"
 #include "schedule/schedule.h"
 
 namespace weft {
 namespace {
 
 constexpr size_t kLeastStatements = 16;  // fewer are left to the other passes
-constexpr size_t kLeastRepeats = 4;      // statements for each body
+constexpr size_t kLeastRepeats = 4;      // statements for each body, some of them large
+constexpr size_t kOperationsOfOne = 8;   // statement, about
+constexpr int64_t kMostRounded = 1 << 14;  // elements of slots: a size that many programs have
+constexpr size_t kMostTables = 4;        // of one kernel, about
 constexpr size_t kMostBodies = 24;       // of one kernel
-constexpr double kMostWork = 1 << 16;    // operations of a small statement
 
 int64_t numel_of(UOp n) {
   int64_t count = 1;
@@ -60,7 +65,9 @@ class Composer {
           m.is(Op::BUFFER) ? m : buffer(arena_, m.dtype(), numel_of(m), device, arena_.fresh_id()));
     }
     for (const LoopSlots& s : statements.slots()) {
-      buffers_.slots.push_back(buffer(arena_, s.dtype, s.size, device, arena_.fresh_id()));
+      const bool may_be_longer = !s.is_output && s.size < kMostRounded;
+      const int64_t size = may_be_longer ? int64_t(std::bit_ceil(uint64_t(s.size))) : s.size;
+      buffers_.slots.push_back(buffer(arena_, s.dtype, size, device, arena_.fresh_id()));
     }
   }
 
@@ -85,19 +92,36 @@ class Composer {
   // Past the small statements from `first` on that one kernel can run.
   size_t end_of_loops(size_t first) const {
     std::vector<uint32_t> bodies;
-    size_t statements = 0;
+    std::vector<std::pair<LoopLeaf::Kind, uint32_t>> buffers;
+    size_t statements = 0, reductions = 0;
     size_t i = first;
     for (; i < program_.steps.size(); i++) {
       const uint32_t body = program_.steps[i].body;
       if (std::ranges::find(bodies, body) != bodies.end()) continue;
       const LoopBody& b = program_.bodies[body];
       statements += b.statements;
+      reductions += b.reductions;
+      add_buffers(b, buffers);
       const bool is_full =
-          !bodies.empty() && (bodies.size() == kMostBodies || statements > limits_.statements);
+          !bodies.empty() && (bodies.size() == kMostBodies || statements > limits_.statements ||
+                              reductions > limits_.accumulators ||
+                              buffers.size() + kMostTables > limits_.buffers);
       if (b.work > kMostWork || is_full) break;
       bodies.push_back(body);
     }
     return i;
+  }
+
+  static void add_buffers(const LoopBody& body,
+                          std::vector<std::pair<LoopLeaf::Kind, uint32_t>>& buffers) {
+    const auto add = [&](const LoopLeaf& leaf) {
+      const std::pair buffer(leaf.kind, leaf.memory);
+      if (std::ranges::find(buffers, buffer) == buffers.end()) buffers.push_back(buffer);
+    };
+    add(body.target);
+    for (const LoopItem& item : body.items) {
+      if (item.leaf) add(*item.leaf);
+    }
   }
 
   UOp now(UOp memory) const {
@@ -119,7 +143,7 @@ class Composer {
     std::vector<UOp> srcs{index_const(arena_, number)};
     for (UOp memory : kernel.memories) srcs.push_back(now(memory));
     const UOp call = arena_.make(Op::KERNEL, dtypes::void_, srcs,
-                                 Arg::name(fmt::format("loop_{}", steps.size())));
+                                 Arg::name(fmt::format("loop_{}", kernel.bodies)));
     for (size_t i = 0; i < asts_.facts(number).written; i++) {
       set_now(kernel.memories[i], after(srcs[i + 1], call));
     }
@@ -139,8 +163,8 @@ class Composer {
       target = part_of_slots(k);
     } else {
       const LoopEvent& e = statements_.events().events()[s.number];
-      memory = buffers_.memories[e.memory];
-      target = shaped(memory, statements_.events().memories()[e.memory]);
+      memory = buffer_of(e.memory);
+      target = memory_of(e.memory);
       store = e.store;
       if (store) target = moved(store.src(0), target);
     }
@@ -161,13 +185,24 @@ class Composer {
     const Shape shape = shape_of(like);
     return shape.size() == 1 ? memory : reshape(memory, shape);
   }
-  UOp part_of_slots(const LoopKept& k) const {
-    const int64_t count = numel_of(k.node);
-    const std::pair<Dim, Dim> part{k.first, k.first + count};
-    const UOp memory = buffers_.slots[k.slots];
-    const UOp all =
-        statements_.slots()[k.slots].size == count ? memory : shrink(memory, std::span(&part, 1));
-    return shaped(all, k.node);
+  UOp part_of_slots(const LoopKept& k) const { return part_of_slots(k.slots, k.first, k.node); }
+  UOp part_of_slots(uint32_t slots, int64_t first, UOp like) const {
+    const int64_t count = numel_of(like);
+    const std::pair<Dim, Dim> part{first, first + count};
+    const UOp memory = buffers_.slots[slots];
+    const bool is_all = memory.src(0).const_int() == count;
+    return shaped(is_all ? memory : shrink(memory, std::span(&part, 1)), like);
+  }
+  LoopLeaf place_of_memory(uint32_t memory) const {
+    return statements_.place_of_memory(memory,
+                                       *Region::whole(statements_.events().memories()[memory]));
+  }
+  UOp buffer_of(uint32_t memory) const { return buffers_.of(place_of_memory(memory)); }
+  UOp memory_of(uint32_t memory) const {
+    const LoopLeaf place = place_of_memory(memory);
+    const UOp like = statements_.events().memories()[memory];
+    if (place.kind == LoopLeaf::Kind::kMemory) return shaped(buffers_.of(place), like);
+    return part_of_slots(place.memory, place.region.offset(), like);
   }
 
   // The target of a STORE on other memory; indices are computed from it, too.
@@ -211,12 +246,12 @@ class Composer {
   UOp base_now(UOp n) const {
     if (const LoopKept* copy = statements_.copy_for(n, *statement_)) return part_of_slots(*copy);
     const LoopEvents& events = statements_.events();
-    if (events.has_memory(n)) return shaped(buffers_.memories[events.memory_of(n)], n);
+    if (events.has_memory(n)) return memory_of(events.memory_of(n));
     const LoopKept* k = statements_.kept_value(n);
     if (k == nullptr || statements_.computes(n, *statement_)) return {};
     if (!k->defined_by) return part_of_slots(*k);
     const LoopEvent& e = events.events()[*k->defined_by];
-    UOp memory = shaped(buffers_.memories[e.memory], events.memories()[e.memory]);
+    UOp memory = memory_of(e.memory);
     if (e.store) {
       std::vector<UOp> ops;
       for (UOp t = e.store.src(0); is_movement(t.op()); t = t.src(0)) ops.push_back(t);
@@ -256,11 +291,28 @@ class Composer {
   const LoopStatement* statement_ = nullptr;
 };
 
-// Whether there may be something to gain: cheap, for all graphs.
-bool has_many_statements(std::span<const UOp> order, size_t least) {
-  size_t writes = 0;
-  for (UOp n : order) writes += n.is(Op::STORE) ? 1 : 0;
-  return writes >= least;
+bool has_known_sizes(std::span<const UOp> order) {
+  return std::ranges::all_of(order, [](UOp n) {
+    if (n.is(Op::VARIABLE) || n.is(Op::RANGE)) return false;
+    return std::ranges::all_of(shape_of(n), [](Dim d) { return d.is_int(); });
+  });
+}
+
+// Whether there may be something to gain: cheap, for all graphs. A graph without writes has as many
+// statements as its sums and its formulas fill, if they are small.
+bool has_many_statements(std::span<const UOp> order) {
+  size_t writes = 0, sums = 0, operations = 0;
+  double most = 0;
+  for (UOp n : order) {
+    writes += n.is(Op::STORE) || n.is(Op::PAD) ? 1 : 0;
+    sums += n.is(Op::REDUCE_AXIS) ? 1 : 0;
+    operations += is_elementwise(n.op()) && !n.dtype().is_index() ? 1 : 0;
+  }
+  if (writes >= kLeastStatements) return true;
+  if (writes + sums + operations / kOperationsOfOne < kLeastStatements) return false;
+  if (!has_known_sizes(order)) return false;
+  for (UOp n : order) most = std::max(most, double(numel_of(n)));
+  return most <= kMostWork;
 }
 
 }  // namespace
@@ -269,13 +321,16 @@ std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const Kerne
                                          const std::string& device, OutputMemory outputs,
                                          LoopRefusal& refusal) {
   const bool is_forced = config().schedule > 1;
-  if (!limits.sequences || !has_many_statements(order, is_forced ? 1 : kLeastStatements)) return {};
-  const UOp sink = graph_rewrite(order.back(), early_rules(), {.pass = "early"});
+  if (!limits.sequences || !(is_forced || has_many_statements(order))) return {};
   std::vector<UOp> rewritten;
-  if (sink != order.back()) {
-    rewritten = toposort(sink);
+  const auto go_on_with = [&](UOp made) {
+    if (made == order.back()) return;
+    rewritten = toposort(made);
     order = rewritten;
-  }
+  };
+  go_on_with(graph_rewrite(order.back(), early_rules(), {.pass = "early"}));
+  if (has_known_sizes(order)) go_on_with(write_sums_of_parts(order, device));
+  const UOp sink = order.back();
   const LoopEvents events(order);
   if (events.refusal()) {
     refusal = *events.refusal();
@@ -289,7 +344,12 @@ std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const Kerne
   const LoopProgram program = loop_program(statements);
   const auto is_small = [&](const LoopStep& s) { return program.bodies[s.body].work <= kMostWork; };
   const size_t small = size_t(std::ranges::count_if(program.steps, is_small));
-  const bool pays = small >= kLeastStatements && small >= kLeastRepeats * program.bodies.size();
+  const size_t bodies = program.bodies.size();
+  const bool has_writes = !events.events().empty();
+  const bool repeats = small == program.steps.size() && has_writes
+                           ? 2 * small >= 3 * bodies
+                           : small >= kLeastRepeats * bodies && (has_writes || bodies <= kMostBodies);
+  const bool pays = small >= kLeastStatements && repeats;
   if (!pays && !is_forced) {
     refusal = {sink, fmt::format("{} statements have {} different bodies", program.steps.size(),
                                  program.bodies.size())};
