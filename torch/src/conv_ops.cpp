@@ -17,6 +17,7 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "tensor/convolution.h"
 #include "tensor/deferred_tensor.h"
 #include "value/value.h"
 #include "weft/tensor.h"
@@ -74,6 +75,12 @@ class Convolution {
     return shape;
   }
 
+  // The input as it lies in memory.
+  void note_order(const at::Tensor& input) {
+    const bool is_strided = input.size(-1) > 1 && input.stride(-1) != 1;
+    order_ = is_strided ? LastAxis::kStrided : LastAxis::kInOrder;
+  }
+
   weft::Tensor of(const weft::Tensor& x, const weft::Tensor& weight,
                   const std::optional<weft::Tensor>& bias = {}) const {
     const auto list = [&](const Numbers& numbers) {
@@ -84,7 +91,7 @@ class Convolution {
     options.stride = list(stride_);
     options.padding = list(padding_);
     options.dilation = list(dilation_);
-    if (!is_transposed_) return x.conv2d(weight, bias, options);
+    if (!is_transposed_) return weft::convolution(x, order_, weight, bias, options);
     options.output_padding = list(output_padding_);
     return x.conv_transpose2d(weight, bias, options);
   }
@@ -96,6 +103,7 @@ class Convolution {
   size_t count_;
   int64_t groups_;
   bool is_transposed_;
+  LastAxis order_ = LastAxis::kInOrder;
   Numbers stride_{}, padding_{}, dilation_{}, output_padding_{};
 };
 
@@ -108,8 +116,9 @@ c10::MemoryFormat format_of(const at::Tensor& a, const at::Tensor& b) {
 at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const MaybeTensor& bias,
                        at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
                        bool transposed, at::IntArrayRef output_padding, int64_t groups) {
-  const Convolution conv(weight, stride, padding, dilation, transposed, output_padding, groups);
+  Convolution conv(weight, stride, padding, dilation, transposed, output_padding, groups);
   conv.check(input, weight);
+  conv.note_order(input);
   const Ref<Value> x = wide_value(input), w = wide_value(weight);
   const Sizes shape = conv.shape_of(input.sizes(), weight.sizes());
   if (is_given(bias)) check_sizes("bias", *bias, {shape[1]});
@@ -127,8 +136,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
     const at::Tensor& gradient, const at::Tensor& input, const at::Tensor& weight,
     at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
     at::IntArrayRef output_padding, int64_t groups, std::array<bool, 3> wanted) {
-  const Convolution conv(weight, stride, padding, dilation, transposed, output_padding, groups);
+  Convolution conv(weight, stride, padding, dilation, transposed, output_padding, groups);
   conv.check(input, weight);
+  conv.note_order(input);
   check_sizes("the gradient", gradient, ints(conv.shape_of(input.sizes(), weight.sizes())));
   const Ref<Value> g = wide_value(gradient);
   const c10::MemoryFormat format = format_of(input, weight);

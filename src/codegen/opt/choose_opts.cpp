@@ -149,9 +149,21 @@ class Chooser {
   // The axes of reductions as memory has them: loops that are walked as one are one, so that an
   // axis that is long in memory is not taken for several short ones.
   void merge_loops() {
-    if (reductions_.empty()) return;
+    if (reductions_.empty()) {
+      while (merge_short_loop()) {
+      }
+      return;
+    }
     while (merge_one_of(parallel_) || merge_one_of(reductions_)) {
     }
+  }
+  // Of elements: the innermost loop, where it is not much longer than a vector.
+  bool merge_short_loop() {
+    const std::vector<UOp> loops = loops_of_end();
+    if (loops.size() < 2 || target_.vector_bytes == 0) return false;
+    const UOp inner = loops.back(), outer = loops[loops.size() - 2];
+    if (!inner.src(0).is_const() || most_places(inner) >= kShortVectors * lanes_in(inner)) return false;
+    return attempt(OptKind::kMerge, outer.range_id(), inner.range_id());
   }
   bool merge_one_of(const std::vector<UOp>& loops) {
     for (UOp outer : loops) {
@@ -479,7 +491,7 @@ class Chooser {
     int64_t lanes = lanes_in(r);
     // A rest that is done one by one would be much of a loop around sums.
     const int64_t places = most_places(r), rest = places % lanes;
-    if (!reductions_.empty() && r.src(0).is_const() && places < kShortVectors * lanes * rest) {
+    if (r.src(0).is_const() && places < kShortVectors * lanes * rest) {
       lanes = lanes_for(r);
       if (places % lanes != 0) attempt(OptKind::kPad, id, lanes);
     }
@@ -488,6 +500,7 @@ class Chooser {
     const UOp left = range(id);
     if (!left) return;
     const int64_t copies = std::min<int64_t>(4, kCopyNodes / std::max<int64_t>(1, nodes_in(left)));
+    if (copies >= 2 && share_across_lines(id, copies)) return;
     const int64_t vectors = most_places(left);
     const bool is_all = !reductions_.empty() && left.src(0).is_const() && vectors <= copies;
     if (is_all && vectors > 1) {
@@ -495,6 +508,24 @@ class Chooser {
     } else if (copies >= 2 && vectors >= 2 * copies) {
       attempt(OptKind::kUpcast, id, copies);
     }
+  }
+
+  // Lines side by side, where they have much of the work in common: that is done once for them.
+  bool share_across_lines(int64_t id, int64_t copies) {
+    if (!reductions_.empty()) return false;
+    const UOp along = range(id);
+    UOp best;
+    int64_t most = 0;
+    for (UOp r : parallel_) {
+      if (r == along || most_places(r) < 2 * copies) continue;
+      const int64_t shared = std::ranges::count_if(order_, [&](UOp n) {
+        return is_in_scope(along, n) && !is_in_scope(r, n) && !n.dtype().is_index() &&
+               !n.dtype().is_pointer() && !n.dtype().is_void();
+      });
+      if (shared > most) best = r, most = shared;
+    }
+    if (!best || 2 * most < nodes_in(along)) return false;
+    return attempt(OptKind::kUpcast, best.range_id(), copies);
   }
 
   // Where a register is carried from one iteration to the next, each waits for the one before:
