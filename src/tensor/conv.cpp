@@ -154,7 +154,10 @@ Tensor convolution(const Tensor& given, LastAxis order, const Tensor& given_weig
     const bool is_spread = last.stride > 1 && last.dilation == 1 && reuse >= 2 * kReuse &&
                            last.outputs >= kFewPlaces && outputs / groups < kManyRows;
     if (is_padded) x = padded(x, axes);
-    if (is_spread) std::tie(x, weight) = without_last_stride(x, weight, axes);
+    if (is_spread) {
+      std::tie(x, weight) = without_last_stride(x, weight, axes);
+      weight = stored(weight);
+    }
     if (is_padded || is_spread || order == LastAxis::kStrided) x = stored(x);
   }
   const int64_t inputs = weight.shape()[1];
@@ -279,8 +282,9 @@ Tensor Tensor::conv_transpose2d(const Tensor& weight, const std::optional<Tensor
     axes.push_back(*axis);
   }
   const ConvOptions dense{.groups = options.groups, .dilation = steps, .padding = around};
-  const Tensor w = turned(weight, options.groups, axes);
+  Tensor w = turned(weight, options.groups, axes);
   if (!is_strided) return x.conv2d(w, bias, dense);
+  w = stored(w);
   Sizes channels{weight.shape()[1] * options.groups};
   for (const Residues& axis : axes) channels.push_back(axis.count);
   // In memory as it is computed: what follows only moves it.

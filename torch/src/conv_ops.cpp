@@ -96,6 +96,20 @@ class Convolution {
     return x.conv_transpose2d(weight, bias, options);
   }
 
+  // The gradient of `of` by an input of this shape: with strides, a transposed convolution.
+  weft::Tensor by_input(Ints shape, const weft::Tensor& by, const weft::Tensor& weight) const {
+    if (is_transposed_ || std::ranges::all_of(stride_, [](int64_t n) { return n <= 1; })) {
+      return pulled_back(ints(Sizes(shape)), by, [&](const auto& t) { return of(t, weight); });
+    }
+    Convolution back = *this;
+    back.is_transposed_ = true;
+    back.output_padding_ = {};
+    const auto list = [](Ints of) { return at::IntArrayRef(of.data(), of.size()); };
+    const Sizes without = back.shape_of(list(by.shape()), list(weight.shape()));
+    for (size_t i = 0; i < count_; i++) back.output_padding_[i] = shape[2 + i] - without[2 + i];
+    return back.of(by, weight);
+  }
+
  private:
   static constexpr size_t kMostAxes = 3;
   using Numbers = std::array<int64_t, kMostAxes>;
@@ -146,7 +160,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
   if (wanted[0]) {
     const Ref<Value> w = wide_value(weight);
     const auto formula = [conv](Ints shape, const weft::Tensor& by, const weft::Tensor& b) {
-      return pulled_back(ints(Sizes(shape)), by, [&](const auto& t) { return conv.of(t, b); });
+      return conv.by_input(shape, by, b);
     };
     by_input = give_in(deferred_value({g->dtype(), ints(input.sizes())}, formula, g, w),
                        input.scalar_type(), format);

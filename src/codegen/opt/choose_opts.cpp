@@ -63,6 +63,7 @@ class Chooser {
 
   OptList run() {
     if (parallel_.empty() && reductions_.empty()) return {};
+    split_groups();
     merge_loops();
     const std::optional<Contraction> contraction = find_contraction();
     const std::optional<DotProducts> dots = find_dot_products();
@@ -145,6 +146,22 @@ class Chooser {
   // ---- contractions
 
   static bool depends(UOp n, UOp range) { return is_in_scope(range, n); }
+
+  // Products that are read by the quotient of a loop, as those of groups are: the loop becomes the
+  // two that it stands for, so that each factor depends on those of its own alone.
+  void split_groups() {
+    if (std::ranges::none_of(order_, is_sum_of_products)) return;
+    const auto quotient = [&](UOp n) {
+      if (!n.is(Op::IDIV) || !n.src(0).is(Op::RANGE) || !n.src(1).is_const()) return false;
+      const UOp r = n.src(0);
+      return r.axis() == AxisType::kGlobal && r.src(0).is_const() &&
+             most_places(r) % n.src(1).const_int() == 0;
+    };
+    for (auto at = std::ranges::find_if(order_, quotient); at != order_.end();
+         at = std::ranges::find_if(order_, quotient)) {
+      if (!attempt(OptKind::kTile, at->src(0).range_id(), at->src(1).const_int())) return;
+    }
+  }
 
   // The axes of reductions as memory has them: loops that are walked as one are one, so that an
   // axis that is long in memory is not taken for several short ones.
