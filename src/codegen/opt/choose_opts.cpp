@@ -426,8 +426,12 @@ class Chooser {
     }
     attempt(OptKind::kVector, columns, lanes);
     if (vectors > 1) attempt(OptKind::kUpcast, columns, vectors);
-    if (vectors == 1 && c.more_columns && c.more_columns.src(0).is_const()) {
-      const int64_t most = fitting(most_vectors, most_places(c.more_columns));
+    // As many sums as there are registers, less those of a step's factors.
+    const int64_t sums = (int64_t(target_.vector_registers) - most_vectors) / vectors;
+    const int64_t more = vectors == 1 ? std::max(most_vectors, sums / std::min(high, kTileRows))
+                                      : sums / std::min(high, kTileRows);
+    if (more > 1 && c.more_columns && c.more_columns.src(0).is_const()) {
+      const int64_t most = fitting(more, most_places(c.more_columns));
       if (most > 1) attempt(OptKind::kUpcast, c.more_columns.range_id(), most);
     }
     attempt(OptKind::kUpcast, inner_rows, std::min(high, kTileRows));
@@ -459,18 +463,22 @@ class Chooser {
       if (step_of(n, along) == 1 || step_of(n, along) == 0) continue;
       for (UOp other : parallel_) {
         if (other == along || step_of(n, other) != 1) continue;
-        if (most_places(other) < 2 * kCacheTile || most_places(along) < 2 * kCacheTile) continue;
-        const int64_t a = along.range_id(), b = other.range_id();
-        const int64_t inner = free_range_id(sink_), lanes = lanes_in(along);
-        if (!attempt(OptKind::kTile, b, kCacheTile)) return false;
-        const int64_t innermost = free_range_id(sink_);
-        if (!attempt(OptKind::kTile, a, kCacheTile)) return true;
+        const int64_t lanes = lanes_in(along);
+        if (most_places(other) < lanes || most_places(along) < lanes) continue;
+        const int64_t inner = cache_tile(other), innermost = cache_tile(along);
         // A block that is as high as it is wide is turned over in registers.
         if (attempt(OptKind::kVector, innermost, lanes)) attempt(OptKind::kUpcast, inner, lanes);
         return true;
       }
     }
     return false;
+  }
+
+  // The loop inside of a tile; the loop itself where it is short.
+  int64_t cache_tile(UOp r) {
+    const int64_t id = r.range_id(), inner = free_range_id(sink_);
+    if (most_places(r) < 2 * kCacheTile || !attempt(OptKind::kTile, id, kCacheTile)) return id;
+    return inner;
   }
 
   // ---- vectors
