@@ -35,6 +35,7 @@ constexpr int64_t kGroups = 4;                      // accumulators that hide an
 constexpr int64_t kLeastLanes = 4;                  // of a vector that is worth it
 constexpr int64_t kShortVectors = 8;                // vectors of a loop that is short
 constexpr int64_t kNearStep = 4;                    // of lanes that share cache lines
+constexpr int64_t kComputed = 8;                    // nodes for each lane that is read alone
 constexpr int64_t kFar = int64_t(1) << 40;          // a step that is not known
 constexpr int64_t kCopyNodes = 160;                 // nodes of a body that are worth copying
 constexpr int64_t kThreadWork = 1 << 15;            // operations that are worth a thread
@@ -67,7 +68,9 @@ class Chooser {
     merge_loops();
     const std::optional<Contraction> contraction = find_contraction();
     const std::optional<DotProducts> dots = find_dot_products();
-    if (contraction && !(contraction->is_narrow && dots && !dots->packed)) {
+    const bool is_dotted = contraction && contraction->is_narrow && dots && !dots->packed;
+    if (is_dotted && is_half_filled(*dots) && turn_contraction(*contraction)) {
+    } else if (contraction && !is_dotted) {
       tile_contraction(*contraction);
     } else if (dots) {
       tile_dot_products(*dots);
@@ -270,6 +273,13 @@ class Chooser {
     }
     if (most_places(out.rows) < most_places(out.columns)) std::swap(out.rows, out.columns);
     return out;
+  }
+
+  // Vectors along what is summed have room for twice as much.
+  bool is_half_filled(const DotProducts& d) const {
+    const int64_t places = most_places(d.along), lanes = lanes_for(d.along);
+    const int64_t vectors = (places + lanes - 1) / lanes;
+    return 2 * places <= vectors * lanes_in(d.along);
   }
 
   // Of the loops in which one is read and not the other, that with the smallest step.
@@ -506,6 +516,20 @@ class Chooser {
       // Of equals, the longer one.
       if (score > most || (best && score == most && most_places(r) > most_places(best)))
         best = r, most = score;
+    }
+    return best || !reductions_.empty() ? best : best_computed_range();
+  }
+
+  // Lanes that are read one by one, but written in order, with much to compute for each.
+  UOp best_computed_range() const {
+    UOp best;
+    for (UOp r : parallel_) {
+      if (most_places(r) < kLeastLanes || !writes_in_order(r)) continue;
+      const int64_t reads = std::ranges::count_if(accesses_, [&](UOp n) {
+        return n.is(Op::LOAD) && is_in_scope(r, n) && step_of(n, r) != 1;
+      });
+      const bool is_worth_it = nodes_in(r) >= kComputed * reads;
+      if (is_worth_it && (!best || most_places(r) > most_places(best))) best = r;
     }
     return best;
   }
