@@ -104,7 +104,8 @@ UOp compare_less(Match& m) {
 UOp compare_cast(Match& m) {
   const UOp a = m.root().src(0), b = m.root().src(1);
   const auto is_unchanged = [](UOp n) {
-    return n.is(Op::CAST) && n.src(0).dtype().is_index() &&
+    const bool is_signed_word = n.dtype().bits() < 64 || !n.dtype().is_unsigned();
+    return n.is(Op::CAST) && n.src(0).dtype().is_index() && is_signed_word &&
            bounds(n.src(0)).within(bounds_of(n.dtype()));
   };
   const bool is_left = is_unchanged(a) && b.is_const();

@@ -83,6 +83,7 @@ UOp in_two_steps(Match& m) {
     const bool is_enough = size >= 4 * pieces && reduced / size >= kLeastEach;
     if (outer < 0 && is_enough && (kept < 0 || size < shape[size_t(kept)].value())) kept = axis;
   }
+  if (outer >= 0 && shape[size_t(outer)].value() <= 4 * kMostPieces) kept = outer;
   if (outer >= 0) longest = outer;
   std::vector<int64_t> first;
   if (kept >= 0 && n.ints().size() > 1) {
