@@ -1,5 +1,6 @@
 """`make bench`: weft beside tinygrad and other libraries.
 
+    run.py cliffs [--seed S] [--cases N]     random programs, see cliffs.py
     run.py [rewrite] [schedule] [cpu] [compile] [calls] [setitem] [loops] [models] [lazy] [torch] [steps] [gpu]     all, unless told; `make bench BENCH_ARGS=schedule`
 
 rewrite: both engines make the same graph from the same random numbers, apply the same rules in the same
@@ -18,6 +19,7 @@ import subprocess
 import sys
 
 import call_cost
+import cliffs
 import compile_speed
 import cpu
 import lazy_cost
@@ -135,6 +137,9 @@ SECTIONS = {"rewrite": rewrite_engine, "schedule": lambda: scheduler.report(BUIL
 
 
 def main():
+    if sys.argv[1:2] == ["cliffs"]:
+        cliffs.main(sys.argv[2:])
+        return
     chosen = sys.argv[1:] or list(SECTIONS)
     if unknown := [name for name in chosen if name not in SECTIONS]:
         sys.exit(f"{unknown[0]}: there are {', '.join(SECTIONS)}")

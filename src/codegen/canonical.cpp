@@ -2,18 +2,22 @@
 #include "codegen/canonical.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "codegen/opt/loop_facts.h"
 #include "codegen/opt/loops.h"
 #include "codegen/replace_ranges.h"
 #include "ir/arena.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/place.h"
+#include "ir/scope.h"
 #include "ir/spec.h"
 #include "ir/walk.h"
 #include "symbolic/simplify.h"
@@ -113,14 +117,53 @@ void give_own_ranges(std::vector<UOp>& srcs, int64_t& next_id) {
   srcs[0] = replace_ranges(srcs[0], pairs);
 }
 
+// Of plain reductions: the loop with the larger step in memory is the outer one, so that memory is
+// read in order whatever the order of its axes. All reductions of a kernel agree about two loops.
+class LoopOrder {
+ public:
+  explicit LoopOrder(std::span<const UOp> order) {
+    for (UOp n : order) {
+      if (is_access(n)) accesses_.push_back(n);
+    }
+  }
+
+  bool changes(UOp n) const { return is_reordered(n) && !std::ranges::is_sorted(loops(n), outer()); }
+  void sort(UOp n, std::vector<UOp>& srcs) const {
+    if (is_reordered(n)) std::ranges::stable_sort(std::span(srcs).subspan(1), outer());
+  }
+
+ private:
+  static bool is_reordered(UOp n) {
+    return n.is(Op::REDUCE) && n.src_count() > 2 && !is_sum_of_products(n) &&
+           std::ranges::all_of(loops(n), [](UOp r) { return r.is(Op::RANGE) && r.src(0).is_const(); });
+  }
+  static std::span<const UOp> loops(UOp n) { return n.srcs().subspan(1); }
+
+  double step(UOp range) const {
+    double sum = 0;
+    for (UOp n : accesses_) {
+      if (!is_in_scope(range, n)) continue;
+      const double step = std::abs(double(step_of(n, range).value_or(0)));
+      sum += step * double(n.is(Op::LOAD) ? n.dtype().item_bytes() : 1);
+    }
+    return sum;
+  }
+  std::function<bool(UOp, UOp)> outer() const {
+    return [this](UOp a, UOp b) { return step(a) > step(b); };
+  }
+
+  std::vector<UOp> accesses_;
+};
+
 }  // namespace
 
 UOp canonical(UOp ast) {
   const std::vector<UOp> order = toposort(ast);
   NodeMap shared(ast.arena());
   const bool is_shared = mark_shared(order, shared);
-  const auto changes = [](UOp n) {
-    return has_size(n) || is_its_source(n) || is_after_element(n) || waits_for_after(n);
+  const LoopOrder loops(order);
+  const auto changes = [&](UOp n) {
+    return loops.changes(n) || has_size(n) || is_its_source(n) || is_after_element(n) || waits_for_after(n);
   };
   if (!is_shared && std::ranges::none_of(order, changes)) return ast;
   int64_t next_id = free_range_id(ast);
@@ -129,6 +172,7 @@ UOp canonical(UOp ast) {
     if (n.is(Op::AFTER)) flatten_waits(srcs);
     if (is_after_element(n)) return element_after(srcs);
     if (has_size(n)) srcs[0] = simplify(srcs[0]);
+    loops.sort(n, srcs);
     if (shared.has(n)) give_own_ranges(srcs, next_id);
     return n.arena().with_srcs(n, srcs);
   });

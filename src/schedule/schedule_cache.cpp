@@ -41,8 +41,8 @@ constexpr size_t kMostFamilyNodes = size_t(1)
 // What a schedule of its own costs a graph whose sizes are variables of a general one, in elements
 // (SizeUse). It rises with the graphs of the family that have one, so that a family of very many
 // sizes is not compiled for each.
-constexpr double kFirstPrice = double(1 << 30);
-constexpr size_t kSameInPrice = 4;
+constexpr double kFirstPrice = double(1 << 20);
+constexpr size_t kSameInPrice = 16;
 constexpr size_t kMostWatched = 256;  // sizes of a family that are counted
 
 // Elements that reductions take in and that are stored, all together.

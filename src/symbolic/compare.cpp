@@ -100,6 +100,23 @@ UOp compare_less(Match& m) {
   return d->constant == Interval::kLow ? UOp() : build_comparison(m, *d);
 }
 
+// An index that a cast does not change, beside a constant.
+UOp compare_cast(Match& m) {
+  const UOp a = m.root().src(0), b = m.root().src(1);
+  const auto is_unchanged = [](UOp n) {
+    const bool is_signed_word = n.dtype().bits() < 64 || !n.dtype().is_unsigned();
+    return n.is(Op::CAST) && n.src(0).dtype().is_index() && is_signed_word &&
+           bounds(n.src(0)).within(bounds_of(n.dtype()));
+  };
+  const bool is_left = is_unchanged(a) && b.is_const();
+  if (!is_left && !(is_unchanged(b) && a.is_const())) return UOp();
+  const UOp index = is_left ? a.src(0) : b.src(0);
+  const UOp limit =
+      m.arena().make(Op::CONST, index.dtype(), {}, Arg::bits(uint64_t((is_left ? b : a).const_int())));
+  return m.arena().make(m.root().op(), m.root().dtype(),
+                        {is_left ? index : limit, is_left ? limit : index});
+}
+
 // Both == and !=.
 UOp compare_equal(Match& m) {
   std::optional<LinearSum> d = difference(m);
@@ -124,6 +141,7 @@ constexpr Rule kIntegerCompare[] = {
     rule("ne-apart",         x != y,                    1).when(upper(x) < lower(y)),
     rule("eq-add",           x + c0 == c1,              x == fold(c1 - c0)),
     rule("ne-add",           x + c0 != c1,              x != fold(c1 - c0)),
+    rule("compare-cast",     op({Op::CMPLT, Op::CMPEQ, Op::CMPNE}, x, y), compare_cast),
     rule("max-above",        max(x, y),                 x).when(!(lower(x) < upper(y))),
     rule("min-below",        min(x, y),                 x).when(!(lower(y) < upper(x))),
     rule("max-max",          max(max(x, c0), c1),       max(x, fold(max(c0, c1)))),

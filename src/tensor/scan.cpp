@@ -18,6 +18,7 @@
 #include "tensor/operand.h"
 #include "tensor/places.h"
 #include "tensor/promote.h"
+#include "tensor/stored.h"
 #include "tensor/term.h"
 #include "value/number_watch.h"
 #include "value/value.h"
@@ -122,12 +123,6 @@ Tensor scan_in_order(Op op, const Tensor& given, int64_t axis, Ref<Value> factor
 
 Tensor in_order(const Plain& kind, const Tensor& x, int64_t axis) {
   return scan_in_order(kind.op, x, axis);
-}
-
-// In memory of its own: what reads it does not compute it again.
-Tensor stored(const Tensor& x) {
-  const Ref<Value> value = read(x);
-  return tensor_of(Value::make(Op::CONTIGUOUS, x.dtype(), device_of(x), x.shape(), {}, value));
 }
 
 // The sum of exponentials, of which the running maximum comes out: where it grows, what was summed

@@ -20,6 +20,7 @@
 #include "tensor/operand.h"
 #include "tensor/places.h"
 #include "tensor/radix_sort.h"
+#include "tensor/stored.h"
 #include "value/deferred.h"
 #include "value/number_watch.h"
 #include "value/value.h"
@@ -90,12 +91,6 @@ Items moved_by(const Items& items, Move&& move) {
   Items result{move(items.key), {}};
   if (items.place) result.place = move(*items.place);
   return result;
-}
-
-// In memory of its own: what reads it does not compute it again.
-Tensor stored(const Tensor& x) {
-  const Ref<Value> value = read(x);
-  return tensor_of(Value::make(Op::CONTIGUOUS, x.dtype(), device_of(x), x.shape(), {}, value));
 }
 
 // The lesser of each element and its partner where `is_first` holds, else the greater.

@@ -221,6 +221,15 @@ UOp equality(Generator& g) {
   return g.one_in(2) ? equal(a, b) : not_equal(a, b);
 }
 
+UOp comparison_of_cast(Generator& g) {
+  constexpr std::array ops = {Op::CMPLT, Op::CMPEQ, Op::CMPNE};
+  const DType type = g.one_of<DType>(kIntegerDTypes);
+  const UOp x = cast(g.one_in(2) ? g.leaf() : g.sum(0), type);
+  const UOp limit = g.arena().make(Op::CONST, type, {}, Arg::bits(uint64_t(g.number(0, 100))));
+  const Op op = g.one_of<Op>(ops);
+  return g.one_in(2) ? binary(op, x, limit) : binary(op, limit, x);
+}
+
 UOp gated_where(Generator& g) { return where(g.gate(), g.gated_value(), g.gated_value()); }
 
 UOp gated_load(Generator& g) {
@@ -259,6 +268,7 @@ constexpr Property kProperties[] = {
     {"remainder-by-symbol", remainder_by_symbol},
     {"compare-less", less},
     {"compare-equal", equality},
+    {"compare-cast", comparison_of_cast},
     {"narrow-where", gated_where},
     {"narrow-load", gated_load},
     {"narrow-store", gated_store},

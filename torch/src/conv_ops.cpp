@@ -17,6 +17,7 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "tensor/convolution.h"
 #include "tensor/deferred_tensor.h"
 #include "value/value.h"
 #include "weft/tensor.h"
@@ -74,6 +75,12 @@ class Convolution {
     return shape;
   }
 
+  // The input as it lies in memory.
+  void note_order(const at::Tensor& input) {
+    const bool is_strided = input.size(-1) > 1 && input.stride(-1) != 1;
+    order_ = is_strided ? LastAxis::kStrided : LastAxis::kInOrder;
+  }
+
   weft::Tensor of(const weft::Tensor& x, const weft::Tensor& weight,
                   const std::optional<weft::Tensor>& bias = {}) const {
     const auto list = [&](const Numbers& numbers) {
@@ -84,9 +91,23 @@ class Convolution {
     options.stride = list(stride_);
     options.padding = list(padding_);
     options.dilation = list(dilation_);
-    if (!is_transposed_) return x.conv2d(weight, bias, options);
+    if (!is_transposed_) return weft::convolution(x, order_, weight, bias, options);
     options.output_padding = list(output_padding_);
     return x.conv_transpose2d(weight, bias, options);
+  }
+
+  // The gradient of `of` by an input of this shape: with strides, a transposed convolution.
+  weft::Tensor by_input(Ints shape, const weft::Tensor& by, const weft::Tensor& weight) const {
+    if (is_transposed_ || std::ranges::all_of(stride_, [](int64_t n) { return n <= 1; })) {
+      return pulled_back(ints(Sizes(shape)), by, [&](const auto& t) { return of(t, weight); });
+    }
+    Convolution back = *this;
+    back.is_transposed_ = true;
+    back.output_padding_ = {};
+    const auto list = [](Ints of) { return at::IntArrayRef(of.data(), of.size()); };
+    const Sizes without = back.shape_of(list(by.shape()), list(weight.shape()));
+    for (size_t i = 0; i < count_; i++) back.output_padding_[i] = shape[2 + i] - without[2 + i];
+    return back.of(by, weight);
   }
 
  private:
@@ -96,6 +117,7 @@ class Convolution {
   size_t count_;
   int64_t groups_;
   bool is_transposed_;
+  LastAxis order_ = LastAxis::kInOrder;
   Numbers stride_{}, padding_{}, dilation_{}, output_padding_{};
 };
 
@@ -108,8 +130,9 @@ c10::MemoryFormat format_of(const at::Tensor& a, const at::Tensor& b) {
 at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const MaybeTensor& bias,
                        at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
                        bool transposed, at::IntArrayRef output_padding, int64_t groups) {
-  const Convolution conv(weight, stride, padding, dilation, transposed, output_padding, groups);
+  Convolution conv(weight, stride, padding, dilation, transposed, output_padding, groups);
   conv.check(input, weight);
+  conv.note_order(input);
   const Ref<Value> x = wide_value(input), w = wide_value(weight);
   const Sizes shape = conv.shape_of(input.sizes(), weight.sizes());
   if (is_given(bias)) check_sizes("bias", *bias, {shape[1]});
@@ -127,8 +150,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
     const at::Tensor& gradient, const at::Tensor& input, const at::Tensor& weight,
     at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
     at::IntArrayRef output_padding, int64_t groups, std::array<bool, 3> wanted) {
-  const Convolution conv(weight, stride, padding, dilation, transposed, output_padding, groups);
+  Convolution conv(weight, stride, padding, dilation, transposed, output_padding, groups);
   conv.check(input, weight);
+  conv.note_order(input);
   check_sizes("the gradient", gradient, ints(conv.shape_of(input.sizes(), weight.sizes())));
   const Ref<Value> g = wide_value(gradient);
   const c10::MemoryFormat format = format_of(input, weight);
@@ -136,7 +160,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
   if (wanted[0]) {
     const Ref<Value> w = wide_value(weight);
     const auto formula = [conv](Ints shape, const weft::Tensor& by, const weft::Tensor& b) {
-      return pulled_back(ints(Sizes(shape)), by, [&](const auto& t) { return conv.of(t, b); });
+      return conv.by_input(shape, by, b);
     };
     by_input = give_in(deferred_value({g->dtype(), ints(input.sizes())}, formula, g, w),
                        input.scalar_type(), format);

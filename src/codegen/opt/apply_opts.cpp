@@ -144,6 +144,13 @@ std::string why_not_stage(UOp sink, const Opt& opt) {
              : "";
 }
 
+// Whether its quotient is asked for, which may be one of its parts.
+bool is_divided(UOp sink, UOp range) {
+  const std::vector<UOp> order = toposort(sink);
+  return std::ranges::any_of(order,
+                             [&](UOp n) { return n.is(Op::IDIV) && n.src(0) == range; });
+}
+
 UOp changed(UOp sink, const Opt& opt) {
   if (opt.kind == OptKind::kStage) {
     return stage_loads(sink, opt.axis, range_by_id(sink, opt.amount));
@@ -154,7 +161,10 @@ UOp changed(UOp sink, const Opt& opt) {
   const UOp range = range_by_id(sink, opt.axis);
   const int64_t id = free_range_id(sink);
   switch (opt.kind) {
-    case OptKind::kTile: return split_range(sink, range, {opt.amount, range.axis(), id});
+    case OptKind::kTile: {
+      const UOp split = split_range(sink, range, {opt.amount, range.axis(), id});
+      return is_divided(sink, range) ? simplify(split, nullptr, Loads::kStay) : split;
+    }
     case OptKind::kUpcast: return split_range(sink, range, {opt.amount, AxisType::kUpcast, id});
     case OptKind::kVector: return split_range(sink, range, {opt.amount, AxisType::kLane, id});
     case OptKind::kUnroll: return split_range(sink, range, {opt.amount, AxisType::kUnroll, id});

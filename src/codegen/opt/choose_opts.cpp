@@ -35,6 +35,7 @@ constexpr int64_t kGroups = 4;                      // accumulators that hide an
 constexpr int64_t kLeastLanes = 4;                  // of a vector that is worth it
 constexpr int64_t kShortVectors = 8;                // vectors of a loop that is short
 constexpr int64_t kNearStep = 4;                    // of lanes that share cache lines
+constexpr int64_t kComputed = 8;                    // nodes for each lane that is read alone
 constexpr int64_t kFar = int64_t(1) << 40;          // a step that is not known
 constexpr int64_t kCopyNodes = 160;                 // nodes of a body that are worth copying
 constexpr int64_t kThreadWork = 1 << 15;            // operations that are worth a thread
@@ -63,10 +64,13 @@ class Chooser {
 
   OptList run() {
     if (parallel_.empty() && reductions_.empty()) return {};
+    split_groups();
     merge_loops();
     const std::optional<Contraction> contraction = find_contraction();
     const std::optional<DotProducts> dots = find_dot_products();
-    if (contraction && !(contraction->is_narrow && dots && !dots->packed)) {
+    const bool is_dotted = contraction && contraction->is_narrow && dots && !dots->packed;
+    if (is_dotted && is_half_filled(*dots) && turn_contraction(*contraction)) {
+    } else if (contraction && !is_dotted) {
       tile_contraction(*contraction);
     } else if (dots) {
       tile_dot_products(*dots);
@@ -146,12 +150,40 @@ class Chooser {
 
   static bool depends(UOp n, UOp range) { return is_in_scope(range, n); }
 
+  // Products that are read by the quotient of a loop, as those of groups are: the loop becomes the
+  // two that it stands for, so that each factor depends on those of its own alone.
+  void split_groups() {
+    if (std::ranges::none_of(order_, is_sum_of_products)) return;
+    const auto quotient = [&](UOp n) {
+      if (!n.is(Op::IDIV) || !n.src(0).is(Op::RANGE) || !n.src(1).is_const()) return false;
+      const UOp r = n.src(0);
+      return r.axis() == AxisType::kGlobal && r.src(0).is_const() &&
+             most_places(r) % n.src(1).const_int() == 0;
+    };
+    for (auto at = std::ranges::find_if(order_, quotient); at != order_.end();
+         at = std::ranges::find_if(order_, quotient)) {
+      if (!attempt(OptKind::kTile, at->src(0).range_id(), at->src(1).const_int())) return;
+    }
+  }
+
   // The axes of reductions as memory has them: loops that are walked as one are one, so that an
   // axis that is long in memory is not taken for several short ones.
   void merge_loops() {
-    if (reductions_.empty()) return;
+    if (reductions_.empty()) {
+      while (merge_short_loop()) {
+      }
+      return;
+    }
     while (merge_one_of(parallel_) || merge_one_of(reductions_)) {
     }
+  }
+  // Of elements: the innermost loop, where it is not much longer than a vector.
+  bool merge_short_loop() {
+    const std::vector<UOp> loops = loops_of_end();
+    if (loops.size() < 2 || target_.vector_bytes == 0) return false;
+    const UOp inner = loops.back(), outer = loops[loops.size() - 2];
+    if (!inner.src(0).is_const() || most_places(inner) >= kShortVectors * lanes_in(inner)) return false;
+    return attempt(OptKind::kMerge, outer.range_id(), inner.range_id());
   }
   bool merge_one_of(const std::vector<UOp>& loops) {
     for (UOp outer : loops) {
@@ -241,6 +273,13 @@ class Chooser {
     }
     if (most_places(out.rows) < most_places(out.columns)) std::swap(out.rows, out.columns);
     return out;
+  }
+
+  // Vectors along what is summed have room for twice as much.
+  bool is_half_filled(const DotProducts& d) const {
+    const int64_t places = most_places(d.along), lanes = lanes_for(d.along);
+    const int64_t vectors = (places + lanes - 1) / lanes;
+    return 2 * places <= vectors * lanes_in(d.along);
   }
 
   // Of the loops in which one is read and not the other, that with the smallest step.
@@ -397,8 +436,12 @@ class Chooser {
     }
     attempt(OptKind::kVector, columns, lanes);
     if (vectors > 1) attempt(OptKind::kUpcast, columns, vectors);
-    if (vectors == 1 && c.more_columns && c.more_columns.src(0).is_const()) {
-      const int64_t most = fitting(most_vectors, most_places(c.more_columns));
+    // As many sums as there are registers, less those of a step's factors.
+    const int64_t sums = (int64_t(target_.vector_registers) - most_vectors) / vectors;
+    const int64_t more = vectors == 1 ? std::max(most_vectors, sums / std::min(high, kTileRows))
+                                      : sums / std::min(high, kTileRows);
+    if (more > 1 && c.more_columns && c.more_columns.src(0).is_const()) {
+      const int64_t most = fitting(more, most_places(c.more_columns));
       if (most > 1) attempt(OptKind::kUpcast, c.more_columns.range_id(), most);
     }
     attempt(OptKind::kUpcast, inner_rows, std::min(high, kTileRows));
@@ -430,18 +473,22 @@ class Chooser {
       if (step_of(n, along) == 1 || step_of(n, along) == 0) continue;
       for (UOp other : parallel_) {
         if (other == along || step_of(n, other) != 1) continue;
-        if (most_places(other) < 2 * kCacheTile || most_places(along) < 2 * kCacheTile) continue;
-        const int64_t a = along.range_id(), b = other.range_id();
-        const int64_t inner = free_range_id(sink_), lanes = lanes_in(along);
-        if (!attempt(OptKind::kTile, b, kCacheTile)) return false;
-        const int64_t innermost = free_range_id(sink_);
-        if (!attempt(OptKind::kTile, a, kCacheTile)) return true;
+        const int64_t lanes = lanes_in(along);
+        if (most_places(other) < lanes || most_places(along) < lanes) continue;
+        const int64_t inner = cache_tile(other), innermost = cache_tile(along);
         // A block that is as high as it is wide is turned over in registers.
         if (attempt(OptKind::kVector, innermost, lanes)) attempt(OptKind::kUpcast, inner, lanes);
         return true;
       }
     }
     return false;
+  }
+
+  // The loop inside of a tile; the loop itself where it is short.
+  int64_t cache_tile(UOp r) {
+    const int64_t id = r.range_id(), inner = free_range_id(sink_);
+    if (most_places(r) < 2 * kCacheTile || !attempt(OptKind::kTile, id, kCacheTile)) return id;
+    return inner;
   }
 
   // ---- vectors
@@ -470,6 +517,20 @@ class Chooser {
       if (score > most || (best && score == most && most_places(r) > most_places(best)))
         best = r, most = score;
     }
+    return best || !reductions_.empty() ? best : best_computed_range();
+  }
+
+  // Lanes that are read one by one, but written in order, with much to compute for each.
+  UOp best_computed_range() const {
+    UOp best;
+    for (UOp r : parallel_) {
+      if (most_places(r) < kLeastLanes || !writes_in_order(r)) continue;
+      const int64_t reads = std::ranges::count_if(accesses_, [&](UOp n) {
+        return n.is(Op::LOAD) && is_in_scope(r, n) && step_of(n, r) != 1;
+      });
+      const bool is_worth_it = nodes_in(r) >= kComputed * reads;
+      if (is_worth_it && (!best || most_places(r) > most_places(best))) best = r;
+    }
     return best;
   }
 
@@ -479,7 +540,7 @@ class Chooser {
     int64_t lanes = lanes_in(r);
     // A rest that is done one by one would be much of a loop around sums.
     const int64_t places = most_places(r), rest = places % lanes;
-    if (!reductions_.empty() && r.src(0).is_const() && places < kShortVectors * lanes * rest) {
+    if (r.src(0).is_const() && places < kShortVectors * lanes * rest) {
       lanes = lanes_for(r);
       if (places % lanes != 0) attempt(OptKind::kPad, id, lanes);
     }
@@ -488,6 +549,7 @@ class Chooser {
     const UOp left = range(id);
     if (!left) return;
     const int64_t copies = std::min<int64_t>(4, kCopyNodes / std::max<int64_t>(1, nodes_in(left)));
+    if (copies >= 2 && share_across_lines(id, copies)) return;
     const int64_t vectors = most_places(left);
     const bool is_all = !reductions_.empty() && left.src(0).is_const() && vectors <= copies;
     if (is_all && vectors > 1) {
@@ -495,6 +557,24 @@ class Chooser {
     } else if (copies >= 2 && vectors >= 2 * copies) {
       attempt(OptKind::kUpcast, id, copies);
     }
+  }
+
+  // Lines side by side, where they have much of the work in common: that is done once for them.
+  bool share_across_lines(int64_t id, int64_t copies) {
+    if (!reductions_.empty()) return false;
+    const UOp along = range(id);
+    UOp best;
+    int64_t most = 0;
+    for (UOp r : parallel_) {
+      if (r == along || most_places(r) < 2 * copies) continue;
+      const int64_t shared = std::ranges::count_if(order_, [&](UOp n) {
+        return is_in_scope(along, n) && !is_in_scope(r, n) && !n.dtype().is_index() &&
+               !n.dtype().is_pointer() && !n.dtype().is_void();
+      });
+      if (shared > most) best = r, most = shared;
+    }
+    if (!best || 2 * most < nodes_in(along)) return false;
+    return attempt(OptKind::kUpcast, best.range_id(), copies);
   }
 
   // Where a register is carried from one iteration to the next, each waits for the one before:

@@ -53,8 +53,18 @@ bool is_walked_as_one(UOp index, UOp outer, UOp inner) {
   return !__builtin_mul_overflow(by_inner, inner.src(0).const_int(), &wanted) && by_outer == wanted;
 }
 
+// outer < c, which is a comparison of both as one, too.
+bool compares_outer(UOp n, UOp outer, UOp inner) {
+  if (!n.is(Op::CMPLT)) return false;
+  const bool is_left = n.src(1).is_const();
+  if (!is_left && !n.src(0).is_const()) return false;
+  const std::optional<LinearSum> sum = linear_sum(n.src(is_left ? 0 : 1));
+  return sum && sum->terms.size() == 1 && sum->terms[0].base == outer &&
+         sum->terms[0].coefficient == 1 && !is_in_scope(inner, n);
+}
+
 bool uses_as_one(UOp n, UOp outer, UOp inner) {
-  if (is_arithmetic(n)) return true;
+  if (is_arithmetic(n) || compares_outer(n, outer, inner)) return true;
   const bool is_closer = n.is(Op::END) || n.is(Op::REDUCE);
   const auto used = n.srcs().subspan(0, is_closer ? 1 : n.src_count());
   return std::ranges::all_of(used, [&](UOp s) {

@@ -164,22 +164,50 @@ UOp reduce_beside(UOp n, const Parallelism& device) {
   return parts < 2 ? UOp() : by_parts(n, int64_t(longest), parts, PartsLie::kOutermost);
 }
 
+// Where an axis of x lies in memory, counted from the outermost: elements and permutations of what
+// is in memory are looked through.
+int64_t place_in_memory(UOp x, int64_t axis) {
+  while (true) {
+    if (x.is(Op::PERMUTE)) {
+      axis = x.ints()[size_t(axis)];
+    } else if (!is_elementwise(x.op()) || x.src_count() == 0) {
+      return axis;
+    }
+    x = x.src(0);
+  }
+}
+
+// The outermost axis in memory of those that have places for all threads; -1 if none has.
+int64_t outermost(UOp x, std::span<const int64_t> axes, int64_t least) {
+  const Shape shape = shape_of(x);
+  int64_t found = -1;
+  for (const int64_t axis : axes) {
+    if (divisor_up_to(shape[size_t(axis)].value(), std::max(kMostPieces, least)) < least) continue;
+    if (found < 0 || place_in_memory(x, axis) < place_in_memory(x, found)) found = axis;
+  }
+  return found;
+}
+
 UOp in_two_steps(Match& m) {
   const UOp n = m.root(), x = n.src(0);
   const auto& device = m.context<Parallelism>();
   const int64_t pieces = device.pieces;
   const Shape shape = shape_of(x);
   if (!is_large_and_alone(shape, n.ints(), pieces)) return reduce_beside(n, device);
-  // The axis with the fewest places that are enough for all threads stays, if the others are much
-  // to do for each of them, else a part of the longest.
+  // A part of the outermost axis stays, so that each thread reads memory in order. Where it has no
+  // such part: the axis with the fewest places that are enough for all threads, if the others are
+  // much to do for each of them, else a part of the longest.
+  const int64_t outer = outermost(x, n.ints(), 4 * pieces);
   int64_t kept = -1, longest = n.ints()[0], reduced = 1;
   for (const int64_t axis : n.ints()) reduced *= shape[size_t(axis)].value();
   for (const int64_t axis : n.ints()) {
     const int64_t size = shape[size_t(axis)].value();
     if (size > shape[size_t(longest)].value()) longest = axis;
     const bool is_enough = size >= 4 * pieces && reduced / size >= kLeastEach;
-    if (is_enough && (kept < 0 || size < shape[size_t(kept)].value())) kept = axis;
+    if (outer < 0 && is_enough && (kept < 0 || size < shape[size_t(kept)].value())) kept = axis;
   }
+  if (outer >= 0 && shape[size_t(outer)].value() <= 4 * kMostPieces) kept = outer;
+  if (outer >= 0) longest = outer;
   std::vector<int64_t> first;
   if (kept >= 0 && n.ints().size() > 1) {
     for (const int64_t axis : n.ints()) {
