@@ -1,0 +1,181 @@
+// Rows first, then the statements one by one, then threads.
+#include "codegen/opt/choose_block_opts.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "codegen/opt/block_rows.h"
+#include "codegen/opt/choose_opts.h"
+#include "codegen/opt/loop_facts.h"
+#include "codegen/opt/loops.h"
+#include "codegen/opt/opt.h"
+#include "codegen/replace_ranges.h"
+#include "codegen/target.h"
+#include "ir/arena.h"
+#include "ir/build.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/place.h"
+#include "ir/scope.h"
+#include "ir/walk.h"
+
+namespace weft {
+namespace {
+
+constexpr int64_t kRows = 64;                 // that run together
+constexpr int64_t kLocalArgument = 1 << 20;   // local memory as an argument, by its id
+
+class Chooser {
+ public:
+  Chooser(UOp sink, const Target& target) : sink_(mark_parallel_loops(sink)), target_(target) {
+    alone_ = target;
+    alone_.cores = 1;
+  }
+
+  OptList run() {
+    block();
+    for (const std::vector<int64_t>& loops : statements()) choose(loops);
+    thread();
+    return opts_;
+  }
+
+ private:
+  bool attempt(const Opt& opt) {
+    if (!why_not(sink_, opt).empty()) return false;
+    sink_ = apply_opt(sink_, opt);
+    opts_.push_back(opt);
+    return true;
+  }
+
+  // The innermost of the loops that have the memory for themselves.
+  void block() {
+    UOp row;
+    for (UOp n : sink_.srcs()) {
+      for (UOp r : n.srcs().subspan(n.is(Op::END) ? 1 : n.src_count())) {
+        const bool is_free = r.axis() == AxisType::kGlobal && most_places(r) > 1;
+        if (is_free && why_not_block(sink_, r, 1).empty()) row = r;
+      }
+    }
+    if (row) attempt({OptKind::kBlock, row.range_id(), fitting(kRows, most_places(row))});
+  }
+
+  static UOp pointer_of(UOp store) {
+    UOp pointer = store.src(0);
+    while (pointer.is(Op::CAST)) pointer = pointer.src(0);
+    return pointer.is(Op::INDEX) ? pointer.src(0) : pointer;
+  }
+
+  // The loops of each write, by their ids: those that its memory does not wait for.
+  std::vector<std::vector<int64_t>> statements() const {
+    std::vector<std::vector<int64_t>> out;
+    for (UOp n : toposort(sink_)) {
+      if (!n.is(Op::END) || !n.src(0).is(Op::STORE) || is_register(n.src(0).src(0))) continue;
+      std::vector<int64_t> loops;
+      const UOp memory = pointer_of(n.src(0));
+      for (UOp r : n.srcs().subspan(1)) {
+        if (!is_in_scope(r, memory) && !is_outer(n, r)) loops.push_back(r.range_id());
+      }
+      if (!loops.empty()) out.push_back(std::move(loops));
+    }
+    return out;
+  }
+
+  // Of a write to what is no local memory: the loops in which local memory is filled for it.
+  static bool is_outer(UOp end, UOp range) {
+    for (UOp n : toposort(end.src(0).src(1))) {
+      const bool is_memory = n.is(Op::AFTER) && n.dtype().is_pointer();
+      if (is_memory && is_in_scope(range, n)) return true;
+    }
+    return false;
+  }
+
+  UOp statement(const std::vector<int64_t>& loops) const {
+    for (UOp n : toposort(sink_)) {
+      if (!n.is(Op::END) || !n.src(0).is(Op::STORE)) continue;
+      const auto listed = n.srcs().subspan(1);
+      const bool is_it = std::ranges::all_of(loops, [&](int64_t id) {
+        return std::ranges::any_of(listed, [&](UOp r) { return r.range_id() == id; });
+      });
+      if (is_it) return n;
+    }
+    return {};
+  }
+
+  // The statement as a kernel of its own: loops around it are variables, local memory arguments.
+  UOp kernel_of(UOp end, const std::vector<int64_t>& loops) const {
+    Arena& arena = sink_.arena();
+    std::vector<UOp> own{end.src(0)};
+    for (UOp r : end.srcs().subspan(1)) {
+      if (std::ranges::find(loops, r.range_id()) != loops.end()) own.push_back(r);
+    }
+    UOp alone = arena.with_srcs(end, own);
+    std::vector<std::pair<UOp, UOp>> memories;
+    for (UOp n : toposort(alone)) {
+      const bool is_memory = n.dtype().is_pointer() && !n.is(Op::INDEX) && !n.is(Op::CAST);
+      const UOp base = place_of(n).base;
+      if (!is_memory || !base.is(Op::DEFINE_LOCAL)) continue;
+      memories.emplace_back(n, define_global(arena, base.dtype().pointee(), Dim(base.src(0)),
+                                             kLocalArgument + base.number()));
+    }
+    alone = substitute(alone, memories);
+    std::vector<std::pair<UOp, UOp>> around;
+    for (UOp r : ranges_of(alone)) {
+      around.emplace_back(r, variable(arena, fmt::format("around{}", r.range_id()), 0,
+                                      std::max<int64_t>(most_places(r) - 1, 0)));
+    }
+    return sink(around.empty() ? alone : replace_ranges(alone, around));
+  }
+
+  void choose(const std::vector<int64_t>& loops) {
+    const UOp end = statement(loops);
+    if (!end) return;
+    UOp kernel = kernel_of(end, loops);
+    const OptList wanted = choose_opts(kernel, alone_);
+    kernel = mark_parallel_loops(kernel);
+    std::map<int64_t, int64_t> ids;  // of loops that are new, there and here
+    const auto here = [&](int64_t id) { return ids.contains(id) ? ids.at(id) : id; };
+    for (const Opt& opt : wanted) {
+      const bool is_stage = opt.kind == OptKind::kStage;
+      if (is_stage && opt.axis >= kLocalArgument) continue;  // it is near
+      Opt own = opt;
+      if (!is_stage) own.axis = here(opt.axis);
+      if (is_stage || opt.kind == OptKind::kMerge) own.amount = here(opt.amount);
+      const int64_t there_first = free_range_id(kernel), here_first = free_range_id(sink_);
+      if (!attempt(own)) return;
+      kernel = apply_opt(kernel, opt);
+      const int64_t there_last = free_range_id(kernel);
+      for (int64_t id = there_first; id < there_last; id++) {
+        ids[id] = here_first + (id - there_first);
+      }
+    }
+  }
+
+  void thread() {
+    if (target_.cores < 2) return;
+    for (UOp n : sink_.srcs()) {
+      for (UOp r : n.srcs().subspan(n.is(Op::END) ? 1 : n.src_count())) {
+        const bool is_enough = most_places(r) >= int64_t(target_.cores);
+        if (is_enough && attempt({OptKind::kThread, r.range_id(), 0})) return;
+      }
+    }
+  }
+
+  UOp sink_;
+  const Target& target_;
+  Target alone_;  // one core of it
+  OptList opts_;
+};
+
+}  // namespace
+
+OptList choose_block_opts(UOp sink, const Target& target) { return Chooser(sink, target).run(); }
+
+}  // namespace weft

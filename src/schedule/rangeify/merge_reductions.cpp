@@ -1,0 +1,326 @@
+// Each stored value with all that is stored for it alone is proposed as one kernel.
+#include "schedule/rangeify/merge_reductions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "ir/arena.h"
+#include "ir/build.h"
+#include "ir/node.h"
+#include "ir/op.h"
+#include "ir/print.h"
+#include "ir/scope.h"
+#include "ir/walk.h"
+#include "schedule/machine.h"
+#include "schedule/rangeify/block_loops.h"
+#include "schedule/rangeify/buffer_cost.h"
+#include "schedule/rangeify/loop_order.h"
+#include "schedule/rangeify/merge_rules.h"
+#include "schedule/rangeify/stored_values.h"
+#include "schedule/rangeify/substitute_ranges.h"
+#include "schedule/schedule.h"
+
+namespace weft {
+namespace {
+
+constexpr double kClearly = 0.95;       // of a time: estimates that differ by less are the same
+constexpr int64_t kStagedBlock = 256;   // places of a block whose values are stored
+constexpr int64_t kReadBlock = 1024;    // of one that is read from memory
+constexpr double kMostBlocks = 256;     // sums of blocks that are added up in a row
+
+// What is proposed.
+struct Group {
+  UOp value;                        // with what is put into it
+  std::vector<uint32_t> put_in{};   // stored values
+  BlockLoops loops{};
+};
+
+class Merger {
+ public:
+  Merger(UOp sink, const KernelLimits& limits)
+      : sink_(sink),
+        arena_(sink.arena()),
+        limits_(limits),
+        values_(stored_values(sink)),
+        numbers_(arena_),
+        owner_(arena_),
+        replaced_(arena_) {
+    is_gone_.resize(values_.size());
+    user_.resize(values_.size(), kNobody);
+    for (size_t i = 0; i < values_.size(); i++) numbers_.put_number(values_[i].node, i + 1);
+  }
+
+  UOp run() {
+    if (!has_candidates()) return sink_;
+    note_users();
+    bool has_changed = false;
+    for (size_t i = values_.size(); i-- > 0;) has_changed = merge(uint32_t(i)) || has_changed;
+    return has_changed ? rebuilt() : sink_;
+  }
+
+ private:
+  static constexpr uint32_t kNobody = UINT32_MAX, kSeveral = UINT32_MAX - 1;
+
+  // ---- the graph as it is
+
+  bool has_candidates() const {
+    return std::ranges::any_of(values_, [](const StoredValue& v) {
+      bool has_reduction = false;
+      visit_computation(v.roots(), [&](UOp n) { has_reduction |= n.is(Op::REDUCE); });
+      return has_reduction;
+    });
+  }
+
+  void note_users() {
+    const auto note = [&](UOp memory, uint32_t user) {
+      for (; memory.is(Op::AFTER); memory = memory.src(0)) user = kSeveral;
+      const uint64_t number = numbers_.number(memory);
+      if (number == 0) return;
+      uint32_t& known = user_[number - 1];
+      if (getenv("WEFT_D_FORCE")) fprintf(stderr, "note %lu by %u (%s)\n", number, user, short_form(memory, 60).c_str());
+      known = known == kNobody || known == user ? user : kSeveral;
+    };
+    for (uint32_t i = 0; i < values_.size(); i++) {
+      const StoredValue& v = values_[i];
+      if (v.is_write) note(v.store().src(0).src(0), kSeveral);
+      visit_computation(v.roots(), [&](UOp n) {
+        if (is_read(n)) {
+          note(n.src(0), i);
+        } else if (n.is(Op::REDUCE)) {
+          owner_.put_number(n, owner_.has(n) && owner_.number(n) != i + 1 ? kSeveral : i + 1);
+        }
+      });
+    }
+    for (UOp s : sink_.srcs()) note(s, kSeveral);
+  }
+
+  // ---- groups
+
+  bool merge(uint32_t i) {
+    const StoredValue& v = values_[i];
+    if (v.is_write || is_gone_[i]) return false;
+    std::optional<Group> best;
+    Group group{v.value()};
+    while (true) {
+      if (find_loops(group, v) && pays(group, i)) best = group;
+      if (!put_in_one(group, i)) break;
+    }
+    if (!best) return false;
+    for (const uint32_t k : best->put_in) is_gone_[k] = true;
+    const UOp value = with_block_loops(best->value, best->loops);
+    std::vector<UOp> srcs(v.node.srcs().begin(), v.node.srcs().end());
+    srcs[0] = arena_.make(Op::CONTIGUOUS, value.dtype(), {value});
+    replaced_.put(v.node, arena_.with_srcs(v.node, srcs));
+    return true;
+  }
+
+  // Puts a value into the group that it is stored for alone, and that is read there once for each
+  // place of a reduction's range and of loops around it.
+  bool put_in_one(Group& group, uint32_t i) const {
+    const std::vector<UOp> loops = loops_of(values_[i].ranges());
+    std::vector<UOp> reads;
+    std::vector<UOp> along;  // ranges of reductions
+    uint32_t found = kNobody;
+    visit_computation({&group.value, 1}, [&](UOp n) {
+      if (n.is(Op::REDUCE) && n.src_count() == 2 && is_subset(ranges_of(n), loops))
+        along.push_back(n.src(1));
+      if (!is_read(n)) return;
+      const uint64_t number = numbers_.number(n.src(0));
+      if (number == 0 || is_gone_[number - 1] || values_[number - 1].is_write) return;
+      const uint32_t user = user_[number - 1];
+      const bool is_ours = user == i || (user < kSeveral && has(group.put_in, user));
+      if (is_ours) reads.push_back(n);
+    });
+    if (getenv("WEFT_D_FORCE")) fprintf(stderr, "value %u reads %zu along %zu\n", i, reads.size(), along.size());
+    for (UOp n : reads) {
+      const auto number = uint32_t(numbers_.number(n.src(0)) - 1);
+      size_t reduced = 0, around = 0;
+      bool is_other = false;
+      for (UOp r : ranges_of_indices(n)) {
+        if (has_range(along, r)) {
+          reduced++;
+        } else if (has_range(loops, r)) {
+          around++;
+        } else {
+          is_other = true;
+        }
+      }
+      if (reduced != 1 || is_other) continue;
+      if (found != kNobody && found != number) continue;
+      // All of it, each place once for each reduction.
+      if (loops_of(values_[number].ranges()).size() != reduced + around) continue;
+      found = number;
+    }
+    if (getenv("WEFT_D_FORCE")) fprintf(stderr, "found %u\n", found);
+    if (found == kNobody) return false;
+    std::vector<std::pair<UOp, UOp>> pairs;
+    for (UOp n : reads) {
+      if (numbers_.number(n.src(0)) - 1 != found) continue;
+      const StoredValue& v = values_[found];
+      pairs.emplace_back(n, substitute_ranges(v.value(), v.ranges(), n.srcs().subspan(1)));
+    }
+    group.value = substitute(group.value, pairs);
+    group.put_in.push_back(found);
+    return true;
+  }
+
+  static bool has(std::span<const uint32_t> list, uint32_t k) {
+    return std::ranges::find(list, k) != list.end();
+  }
+
+  static std::vector<UOp> ranges_of_indices(UOp read) {
+    std::vector<UOp> out;
+    for (UOp i : read.srcs().subspan(1)) {
+      for (UOp r : ranges_of(i)) {
+        if (!has_range(out, r)) out.push_back(r);
+      }
+    }
+    return out;
+  }
+
+  // The reductions of the value that can be done in one pass: all that there are.
+  bool find_loops(Group& group, const StoredValue& v) {
+    const std::vector<UOp> loops = loops_of(v.ranges());
+    std::vector<UOp> reduces;
+    bool is_possible = true;
+    visit_computation({&group.value, 1}, [&](UOp n) {
+      if (n.is(Op::DEFINE_REG) || n.is(Op::DEFINE_LOCAL)) is_possible = false;
+      if (!n.is(Op::REDUCE) || !is_subset(ranges_of(n), loops)) return;
+      reduces.push_back(n);
+      const bool is_simple = n.src_count() == 2 && n.src(1).is(Op::RANGE) &&
+                             n.src(1).src(0).is_const() && owner_.number(n) != kSeveral;
+      is_possible = is_possible && is_simple;
+    });
+    if (!is_possible || reduces.size() < 2) return false;
+    std::ranges::sort(reduces, {}, &UOp::id);  // sources first
+    if (getenv("WEFT_D_FORCE")) for (UOp n : reduces) fprintf(stderr, "R %s size %s\n", short_form(n, 80).c_str(), short_form(n.src(1)).c_str());
+    const UOp size = reduces[0].src(1).src(0);
+    const UOp along = range(arena_, Dim(size), arena_.fresh_id(), AxisType::kReduce);
+    std::vector<std::pair<UOp, UOp>> bodies;
+    for (UOp n : reduces) {
+      if (n.src(1).src(0) != size) return false;
+      const UOp from[] = {n.src(1)}, to[] = {along};
+      bodies.emplace_back(n, substitute_ranges(n.src(0), from, to));
+    }
+    BlockLoops& out = group.loops;
+    out = {.range = along};
+    out.reductions = merged_reductions(bodies, along);
+    if (getenv("WEFT_D_FORCE")) { fprintf(stderr, "found %zu of %zu\n", out.reductions.size(), reduces.size());
+}    if (out.reductions.size() != reduces.size()) return false;
+    const std::span<const UOp> rows = ranges_of(reduces[0]);
+    out.rows.assign(rows.begin(), rows.end());
+    const bool is_nested = std::ranges::all_of(
+        reduces, [&](UOp n) { return is_subset(out.rows, ranges_of(n)); });
+    if (!is_nested) return false;
+    const int64_t places = size.const_int();
+    const double least = std::ceil(double(places) / kMostBlocks);
+    out.block = kReadBlock;
+    if (!staged_values(out).empty()) out.block = kStagedBlock;
+    out.block = std::max(out.block, int64_t(least));
+    return places >= 2 * out.block;
+  }
+
+  // ---- what it costs
+
+  bool pays(const Group& group, uint32_t i) const {
+    std::vector<uint32_t> all = group.put_in;
+    all.push_back(i);
+    KernelDemand merged;
+    double before = 0, written_before = 0;
+    std::vector<std::pair<UOp, double>> distinct;
+    for (const uint32_t k : all) {
+      const StoredValue& v = values_[k];
+      const Work work = work_of(v);
+      const double size = places(v.ranges()), item = v.value().dtype().item_bytes();
+      const KernelWork own = KernelWork::of(work, size, item);
+      before += bound(own.demand, limits_.machine) + limits_.machine.launch_ns;
+      if (k == i) before += again_ns(work, group);
+      merged.operations += own.demand.operations;
+      merged.bytes += size * work.bytes;
+      written_before += k == i ? size * item : 0;
+      for (const auto& [memory, bytes] : work.distinct) {
+        const uint64_t number = numbers_.number(memory);
+        if (number != 0 && has(group.put_in, uint32_t(number - 1))) continue;
+        const auto at = std::ranges::find(distinct, memory, &std::pair<UOp, double>::first);
+        if (at == distinct.end()) {
+          distinct.emplace_back(memory, bytes);
+        } else {
+          at->second = std::max(at->second, bytes);
+        }
+      }
+    }
+    merged.bytes += written_before;
+    merged.among = written_before;
+    for (const auto& [memory, bytes] : distinct) merged.among += bytes;
+    merged.parallel = places(group.loops.rows);
+    const double after = bound(merged, limits_.machine) + limits_.machine.launch_ns;
+    if (getenv("WEFT_D_FORCE")) fprintf(stderr, "merge: %zu put in, before %g after %g\n", group.put_in.size(), before, after);
+    if (getenv("WEFT_D_FORCE")) return true;
+    return after < kClearly * before;
+  }
+
+  // What a value reads once for each of its reductions comes from afar each time, if all that lies
+  // along the range does not stay in a core's cache.
+  double again_ns(const Work& work, const Group& group) const {
+    if (!group.put_in.empty()) return 0;
+    double bytes = 0, all = 0;
+    const double size = double(group.loops.range.src(0).const_int());
+    for (const auto& [memory, own] : work.distinct) all += own;
+    visit_computation({&group.value, 1}, [&](UOp n) {
+      if (is_read(n)) bytes = std::max(bytes, size * n.dtype().item_bytes());
+    });
+    if (bytes <= limits_.machine.own_cache().bytes) return 0;
+    return all * byte_ns(all, limits_.machine);
+  }
+
+  // ---- the new graph
+
+  UOp rebuilt() {
+    NodeMap done(arena_);
+    std::vector<UOp> stack{sink_}, srcs;
+    while (!stack.empty()) {
+      const UOp n = stack.back();
+      if (done.has(n)) {
+        stack.pop_back();
+        continue;
+      }
+      const UOp now = replaced_.has(n) ? replaced_.get(n) : n;
+      const size_t before = stack.size();
+      for (UOp s : now.srcs()) {
+        if (!done.has(s)) stack.push_back(s);
+      }
+      if (stack.size() > before) continue;
+      srcs.clear();
+      for (UOp s : now.srcs()) srcs.push_back(done.get(s));
+      done.put(n, arena_.with_srcs(now, srcs));
+      stack.pop_back();
+    }
+    return done.get(sink_);
+  }
+
+  UOp sink_;
+  Arena& arena_;
+  KernelLimits limits_;
+  std::vector<StoredValue> values_;
+  std::vector<uint32_t> user_;   // the one value that reads each
+  std::vector<bool> is_gone_;    // it has been put into its user
+  NodeMap numbers_;              // 1 + place in values_
+  NodeMap owner_;                // of a REDUCE: 1 + the value that has it
+  NodeMap replaced_;             // BUFFERIZE -> the new one
+};
+
+}  // namespace
+
+UOp merge_reductions(UOp sink, const KernelLimits& limits) {
+  return limits.sequences ? Merger(sink, limits).run() : sink;
+}
+
+}  // namespace weft
