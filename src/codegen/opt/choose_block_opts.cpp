@@ -30,7 +30,9 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kRows = 64;                 // that run together
+constexpr int64_t kTileRows = 6;                    // of a contraction, in registers
+constexpr int64_t kLeastRows = 36, kMostRows = 66;  // that run together
+constexpr int64_t kRows = 64;                       // without a contraction
 constexpr int64_t kLocalArgument = 1 << 20;   // local memory as an argument, by its id
 
 class Chooser {
@@ -64,7 +66,24 @@ class Chooser {
         if (is_free && why_not_block(sink_, r, 1).empty()) row = r;
       }
     }
-    if (row) attempt({OptKind::kBlock, row.range_id(), fitting(kRows, most_places(row))});
+    if (row) attempt({OptKind::kBlock, row.range_id(), rows_of(most_places(row))});
+  }
+
+  int64_t rows_of(int64_t places) const {
+    const std::vector<UOp> order = toposort(sink_);
+    if (std::ranges::none_of(order, is_sum_of_products)) return fitting(kRows, places);
+    int64_t best = std::min(kMostRows, places);
+    for (int64_t rows = best; rows >= kLeastRows; rows--) {
+      if (time_in_rows(places, rows) < time_in_rows(places, best)) best = rows;
+    }
+    return best;
+  }
+
+  // In tenths of a full tile: a tile with fewer rows takes longer, and what is left behind all
+  // blocks is done row by row.
+  static int64_t time_in_rows(int64_t places, int64_t rows) {
+    const int64_t each = 10 * (rows / kTileRows) + (rows % kTileRows == 0 ? 0 : 12);
+    return places / rows * each + places % rows * 18;
   }
 
   static UOp pointer_of(UOp store) {

@@ -163,7 +163,7 @@ class Writer {
 
   UOp write_block(UOp first, int64_t size, std::span<const UOp> inside) {
     first_ = first, size_ = size, inside_ = inside;
-    held_.clear(), bases_.clear(), effects_.clear(), late_.clear();
+    held_.clear(), bases_.clear(), means_.clear(), effects_.clear(), late_.clear();
     for (State& s : states_) write(s);
     for (const auto& [memory, value] : late_) {
       effects_.push_back(first_place(after(memory, effects_)).assign(value));

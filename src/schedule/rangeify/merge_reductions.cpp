@@ -16,7 +16,6 @@
 #include "ir/build.h"
 #include "ir/node.h"
 #include "ir/op.h"
-#include "ir/print.h"
 #include "ir/scope.h"
 #include "ir/walk.h"
 #include "schedule/machine.h"
@@ -85,7 +84,6 @@ class Merger {
       const uint64_t number = numbers_.number(memory);
       if (number == 0) return;
       uint32_t& known = user_[number - 1];
-      if (getenv("WEFT_D_FORCE")) fprintf(stderr, "note %lu by %u (%s)\n", number, user, short_form(memory, 60).c_str());
       known = known == kNobody || known == user ? user : kSeveral;
     };
     for (uint32_t i = 0; i < values_.size(); i++) {
@@ -139,7 +137,6 @@ class Merger {
       const bool is_ours = user == i || (user < kSeveral && has(group.put_in, user));
       if (is_ours) reads.push_back(n);
     });
-    if (getenv("WEFT_D_FORCE")) fprintf(stderr, "value %u reads %zu along %zu\n", i, reads.size(), along.size());
     for (UOp n : reads) {
       const auto number = uint32_t(numbers_.number(n.src(0)) - 1);
       size_t reduced = 0, around = 0;
@@ -159,7 +156,6 @@ class Merger {
       if (loops_of(values_[number].ranges()).size() != reduced + around) continue;
       found = number;
     }
-    if (getenv("WEFT_D_FORCE")) fprintf(stderr, "found %u\n", found);
     if (found == kNobody) return false;
     std::vector<std::pair<UOp, UOp>> pairs;
     for (UOp n : reads) {
@@ -201,7 +197,6 @@ class Merger {
     });
     if (!is_possible || reduces.size() < 2) return false;
     std::ranges::sort(reduces, {}, &UOp::id);  // sources first
-    if (getenv("WEFT_D_FORCE")) for (UOp n : reduces) fprintf(stderr, "R %s size %s\n", short_form(n, 80).c_str(), short_form(n.src(1)).c_str());
     const UOp size = reduces[0].src(1).src(0);
     const UOp along = range(arena_, Dim(size), arena_.fresh_id(), AxisType::kReduce);
     std::vector<std::pair<UOp, UOp>> bodies;
@@ -213,8 +208,7 @@ class Merger {
     BlockLoops& out = group.loops;
     out = {.range = along};
     out.reductions = merged_reductions(bodies, along);
-    if (getenv("WEFT_D_FORCE")) { fprintf(stderr, "found %zu of %zu\n", out.reductions.size(), reduces.size());
-}    if (out.reductions.size() != reduces.size()) return false;
+    if (out.reductions.size() != reduces.size()) return false;
     const std::span<const UOp> rows = ranges_of(reduces[0]);
     out.rows.assign(rows.begin(), rows.end());
     const bool is_nested = std::ranges::all_of(
@@ -230,55 +224,94 @@ class Merger {
 
   // ---- what it costs
 
-  bool pays(const Group& group, uint32_t i) const {
-    std::vector<uint32_t> all = group.put_in;
-    all.push_back(i);
-    KernelDemand merged;
-    double before = 0, written_before = 0;
-    std::vector<std::pair<UOp, double>> distinct;
-    for (const uint32_t k : all) {
-      const StoredValue& v = values_[k];
-      const Work work = work_of(v);
-      const double size = places(v.ranges()), item = v.value().dtype().item_bytes();
-      const KernelWork own = KernelWork::of(work, size, item);
-      before += bound(own.demand, limits_.machine) + limits_.machine.launch_ns;
-      if (k == i) before += again_ns(work, group);
-      merged.operations += own.demand.operations;
-      merged.bytes += size * work.bytes;
-      written_before += k == i ? size * item : 0;
-      for (const auto& [memory, bytes] : work.distinct) {
-        const uint64_t number = numbers_.number(memory);
-        if (number != 0 && has(group.put_in, uint32_t(number - 1))) continue;
-        const auto at = std::ranges::find(distinct, memory, &std::pair<UOp, double>::first);
-        if (at == distinct.end()) {
-          distinct.emplace_back(memory, bytes);
+  // What is computed and read, where nothing is done twice: each node once for each place of the
+  // ranges that it depends on.
+  struct Total {
+    double operations = 0, bytes = 0;
+    std::vector<std::pair<UOp, double>> distinct{};
+
+    double among() const {
+      double sum = 0;
+      for (const auto& [memory, bytes_of] : distinct) sum += bytes_of;
+      return sum;
+    }
+  };
+  static Total total_of(std::span<const UOp> roots) {
+    Total out;
+    visit_computation(roots, [&](UOp n) {
+      const double count = places(ranges_of(n));
+      if (is_read(n)) {
+        const double bytes = count * n.dtype().item_bytes();
+        out.bytes += bytes;
+        const auto at =
+            std::ranges::find(out.distinct, n.src(0), &std::pair<UOp, double>::first);
+        if (at == out.distinct.end()) {
+          out.distinct.emplace_back(n.src(0), bytes);
         } else {
           at->second = std::max(at->second, bytes);
         }
+      } else if (n.is(Op::REDUCE)) {
+        out.operations += places(ranges_of(n.src(0)));
+      } else if (!n.dtype().is_bool()) {
+        out.operations += weight_of(n.op()) * count;
       }
+    });
+    return out;
+  }
+
+  // The kernels of the group as they are, against one that goes through blocks.
+  bool pays(const Group& group, uint32_t i) const {
+    double before = group.put_in.empty() ? again_ns(group) : 0;
+    double near_bytes = 0;  // all that is read
+    std::vector<uint32_t> all = group.put_in;
+    all.push_back(i);
+    for (const uint32_t k : all) {
+      const UOp root[] = {values_[k].value()};
+      const double size = places(values_[k].ranges());
+      const double written = size * root[0].dtype().item_bytes();
+      const Total own = total_of(root);
+      before += limits_.machine.launch_ns + bound({.operations = own.operations,
+                                                   .bytes = own.bytes + written,
+                                                   .among = own.among() + written,
+                                                   .parallel = size},
+                                                  limits_.machine);
+      near_bytes += own.bytes + (k == i ? written : 0);
     }
-    merged.bytes += written_before;
-    merged.among = written_before;
-    for (const auto& [memory, bytes] : distinct) merged.among += bytes;
-    merged.parallel = places(group.loops.rows);
-    const double after = bound(merged, limits_.machine) + limits_.machine.launch_ns;
+    std::vector<std::pair<UOp, UOp>> results;  // are at hand
+    for (const MergedReduction& r : group.loops.reductions) {
+      results.emplace_back(r.reduce, constant_bits(arena_, r.reduce.dtype(), 0));
+    }
+    std::vector<UOp> roots{substitute(group.value, results)};
+    double corrections = 0;
+    const double blocks = places({&group.loops.range, 1}) / double(group.loops.block);
+    for (const MergedReduction& r : group.loops.reductions) {
+      roots.push_back(substitute(r.body, results));
+      corrections += places(ranges_of(r.reduce)) * blocks * cost::kFunction;
+    }
+    const Total merged = total_of(roots);
+    const double written = places(values_[i].ranges()) * values_[i].value().dtype().item_bytes();
+    const KernelDemand demand{.operations = merged.operations + corrections,
+                              .bytes = near_bytes,
+                              .among = merged.among() + written,
+                              .parallel = places(group.loops.rows)};
+    const double after = limits_.machine.launch_ns + bound(demand, limits_.machine);
     if (getenv("WEFT_D_FORCE")) fprintf(stderr, "merge: %zu put in, before %g after %g\n", group.put_in.size(), before, after);
     if (getenv("WEFT_D_FORCE")) return true;
+    if (getenv("WEFT_D_OFF")) return false;
     return after < kClearly * before;
   }
 
-  // What a value reads once for each of its reductions comes from afar each time, if all that lies
-  // along the range does not stay in a core's cache.
-  double again_ns(const Work& work, const Group& group) const {
-    if (!group.put_in.empty()) return 0;
-    double bytes = 0, all = 0;
-    const double size = double(group.loops.range.src(0).const_int());
-    for (const auto& [memory, own] : work.distinct) all += own;
-    visit_computation({&group.value, 1}, [&](UOp n) {
-      if (is_read(n)) bytes = std::max(bytes, size * n.dtype().item_bytes());
+  // What is read once for each reduction comes from afar each time, if all that lies along the
+  // range does not stay in a core's cache.
+  double again_ns(const Group& group) const {
+    double along = 0;
+    const UOp root[] = {group.value};
+    const double all = total_of(root).among();
+    visit_computation(root, [&](UOp n) {
+      if (is_read(n)) along += places({&group.loops.range, 1}) * n.dtype().item_bytes();
     });
-    if (bytes <= limits_.machine.own_cache().bytes) return 0;
-    return all * byte_ns(all, limits_.machine);
+    const Machine& machine = limits_.machine;
+    return along > machine.own_cache().bytes ? all * byte_ns(all, machine) : 0;
   }
 
   // ---- the new graph
