@@ -44,7 +44,7 @@ class Chooser {
 
   OptList run() {
     block();
-    for (const std::vector<int64_t>& loops : statements()) choose(loops);
+    for (const Statement& loops : statements()) choose(loops);
     thread();
     return opts_;
   }
@@ -66,12 +66,26 @@ class Chooser {
         if (is_free && why_not_block(sink_, r, 1).empty()) row = r;
       }
     }
-    if (row) attempt({OptKind::kBlock, row.range_id(), rows_of(most_places(row))});
+    const int64_t rows = row ? rows_of(row) : 1;
+    if (rows > 1) attempt({OptKind::kBlock, row.range_id(), rows});
   }
 
-  int64_t rows_of(int64_t places) const {
+  // Those of a contraction share what they read, and those that lie side by side in memory are read
+  // together. Others are read one after the other.
+  int64_t rows_of(UOp row) const {
     const std::vector<UOp> order = toposort(sink_);
-    if (std::ranges::none_of(order, is_sum_of_products)) return fitting(kRows, places);
+    const int64_t places = most_places(row);
+    const auto is_shared = [&](UOp n) {
+      return is_sum_of_products(n) &&
+             is_in_scope(row, n.src(0).src(0)) != is_in_scope(row, n.src(0).src(1));
+    };
+    if (std::ranges::none_of(order, is_shared)) {
+      const bool is_near = std::ranges::any_of(order, [&](UOp n) {
+        return n.is(Op::LOAD) && place_of(n.src(0)).base.is(Op::DEFINE_GLOBAL) &&
+               step_of(n, row) == 1;
+      });
+      return is_near ? fitting(kRows, places) : 1;
+    }
     int64_t best = std::min(kMostRows, places);
     for (int64_t rows = best; rows >= kLeastRows; rows--) {
       if (time_in_rows(places, rows) < time_in_rows(places, best)) best = rows;
@@ -92,18 +106,58 @@ class Chooser {
     return pointer.is(Op::INDEX) ? pointer.src(0) : pointer;
   }
 
-  // The loops of each write, by their ids: those that its memory does not wait for.
-  std::vector<std::vector<int64_t>> statements() const {
-    std::vector<std::vector<int64_t>> out;
-    for (UOp n : toposort(sink_)) {
-      if (!n.is(Op::END) || !n.src(0).is(Op::STORE) || is_register(n.src(0).src(0))) continue;
-      std::vector<int64_t> loops;
-      const UOp memory = pointer_of(n.src(0));
-      for (UOp r : n.srcs().subspan(1)) {
-        if (!is_in_scope(r, memory) && !is_outer(n, r)) loops.push_back(r.range_id());
-      }
+  // A write by the ids of its loops: those that its memory does not wait for, or, if there are none,
+  // those of its reductions.
+  using Statement = std::vector<int64_t>;
+
+  std::vector<Statement> statements() const {
+    std::vector<Statement> out;
+    NodeMap seen(sink_.arena());
+    const std::vector<UOp> order = toposort(sink_);
+    for (UOp n : order) {
+      if (n.is(Op::END) && n.src(0).is(Op::STORE)) seen.put(n.src(0), n);
+    }
+    for (UOp n : order) {
+      if (!n.is(Op::STORE) || is_register(n.src(0))) continue;
+      Statement loops = own_loops(seen.has(n) ? seen.get(n) : n);
+      if (loops.empty()) loops = reduced_by(n);
       if (!loops.empty()) out.push_back(std::move(loops));
     }
+    return out;
+  }
+
+  static Statement own_loops(UOp n) {
+    Statement out;
+    if (!n.is(Op::END)) return out;
+    const UOp memory = pointer_of(n.src(0));
+    for (UOp r : n.srcs().subspan(1)) {
+      if (!is_in_scope(r, memory) && !is_outer(n, r)) out.push_back(r.range_id());
+    }
+    return out;
+  }
+
+  // What the write computes itself: not what is in memory by then.
+  template <class Visit>
+  static void visit_own(UOp store, Visit&& visit) {
+    NodeMap seen(store.arena());
+    std::vector<UOp> todo{store.src(1)};
+    while (!todo.empty()) {
+      const UOp n = todo.back();
+      todo.pop_back();
+      if (seen.has(n) || (n.dtype().is_pointer() && !n.is(Op::INDEX))) continue;
+      seen.put_number(n, 1);
+      visit(n);
+      todo.insert(todo.end(), n.srcs().begin(), n.srcs().end());
+    }
+  }
+
+  static Statement reduced_by(UOp store) {
+    Statement out;
+    visit_own(store, [&](UOp n) {
+      for (UOp r : n.srcs().subspan(n.is(Op::REDUCE) ? 1 : n.src_count())) {
+        out.push_back(r.range_id());
+      }
+    });
     return out;
   }
 
@@ -116,26 +170,29 @@ class Chooser {
     return false;
   }
 
-  UOp statement(const std::vector<int64_t>& loops) const {
+  UOp statement(const Statement& loops) const {
     for (UOp n : toposort(sink_)) {
-      if (!n.is(Op::END) || !n.src(0).is(Op::STORE)) continue;
-      const auto listed = n.srcs().subspan(1);
-      const bool is_it = std::ranges::all_of(loops, [&](int64_t id) {
-        return std::ranges::any_of(listed, [&](UOp r) { return r.range_id() == id; });
-      });
+      const bool is_end = n.is(Op::END) && n.src(0).is(Op::STORE);
+      if (!is_end && !n.is(Op::STORE)) continue;
+      const Statement listed = is_end ? own_loops(n) : reduced_by(n);
+      const bool is_it = std::ranges::all_of(
+          loops, [&](int64_t id) { return std::ranges::find(listed, id) != listed.end(); });
       if (is_it) return n;
     }
     return {};
   }
 
   // The statement as a kernel of its own: loops around it are variables, local memory arguments.
-  UOp kernel_of(UOp end, const std::vector<int64_t>& loops) const {
+  UOp kernel_of(UOp end, const Statement& loops) const {
     Arena& arena = sink_.arena();
-    std::vector<UOp> own{end.src(0)};
-    for (UOp r : end.srcs().subspan(1)) {
-      if (std::ranges::find(loops, r.range_id()) != loops.end()) own.push_back(r);
+    std::vector<UOp> own{end};
+    if (end.is(Op::END)) {
+      own[0] = end.src(0);
+      for (UOp r : end.srcs().subspan(1)) {
+        if (std::ranges::find(loops, r.range_id()) != loops.end()) own.push_back(r);
+      }
     }
-    UOp alone = arena.with_srcs(end, own);
+    UOp alone = own.size() == 1 ? own[0] : arena.with_srcs(end, own);
     std::vector<std::pair<UOp, UOp>> memories;
     for (UOp n : toposort(alone)) {
       const bool is_memory = n.dtype().is_pointer() && !n.is(Op::INDEX) && !n.is(Op::CAST);
@@ -153,7 +210,7 @@ class Chooser {
     return sink(around.empty() ? alone : replace_ranges(alone, around));
   }
 
-  void choose(const std::vector<int64_t>& loops) {
+  void choose(const Statement& loops) {
     const UOp end = statement(loops);
     if (!end) return;
     UOp kernel = kernel_of(end, loops);

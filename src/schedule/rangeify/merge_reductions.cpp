@@ -2,11 +2,10 @@
 #include "schedule/rangeify/merge_reductions.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <span>
 #include <utility>
@@ -26,14 +25,24 @@
 #include "schedule/rangeify/stored_values.h"
 #include "schedule/rangeify/substitute_ranges.h"
 #include "schedule/schedule.h"
+#include "symbolic/linear.h"
 
 namespace weft {
 namespace {
 
 constexpr double kClearly = 0.95;       // of a time: estimates that differ by less are the same
-constexpr int64_t kStagedBlock = 256;   // places of a block whose values are stored
-constexpr int64_t kReadBlock = 1024;    // of one that is read from memory
-constexpr double kMostBlocks = 256;     // sums of blocks that are added up in a row
+constexpr double kMostBlocks = 256;  // sums of blocks that are added up in a row
+// Bytes of cache for each place of a block: of a core's own cache, which holds what several rows
+// have there beside what they read, and of the nearest one, which holds a line that is read twice.
+constexpr double kPlaceBytes = 4096, kLinePlaceBytes = 6;
+constexpr int64_t kLeastBlock = 4, kMostBlock = 512, kMostLineBlock = 16384;
+
+int64_t block_of(const Machine& machine, bool is_line) {
+  const double places = is_line ? machine.levels[0].bytes / kLinePlaceBytes
+                                : machine.own_cache().bytes / kPlaceBytes;
+  const auto whole = int64_t(std::bit_floor(uint64_t(std::max(places, 1.0))));
+  return std::clamp(whole, kLeastBlock, is_line ? kMostLineBlock : kMostBlock);
+}
 
 // What is proposed.
 struct Group {
@@ -216,10 +225,28 @@ class Merger {
     if (!is_nested) return false;
     const int64_t places = size.const_int();
     const double least = std::ceil(double(places) / kMostBlocks);
-    out.block = kReadBlock;
-    if (!staged_values(out).empty()) out.block = kStagedBlock;
-    out.block = std::max(out.block, int64_t(least));
+    const bool is_line = staged_values(out).empty() && is_read_in_order(out);
+    out.block = std::max(block_of(limits_.machine, is_line), int64_t(least));
     return places >= 2 * out.block;
+  }
+
+  // What is read along the range lies side by side.
+  static bool is_in_order(UOp read, UOp along) {
+    int64_t step = 0;
+    if (const auto sum = linear_sum(read.srcs().back())) {
+      for (const Term& t : sum->terms) step = t.base == along ? t.coefficient : step;
+    }
+    return step == 1;
+  }
+  static bool is_read_in_order(const BlockLoops& loops) {
+    bool all = true;
+    for (const MergedReduction& r : loops.reductions) {
+      visit_computation({&r.body, 1}, [&](UOp n) {
+        if (!is_read(n) || !is_in_scope(loops.range, n)) return;
+        all = all && is_in_order(n, loops.range);
+      });
+    }
+    return all;
   }
 
   // ---- what it costs
@@ -295,23 +322,29 @@ class Merger {
                               .among = merged.among() + written,
                               .parallel = places(group.loops.rows)};
     const double after = limits_.machine.launch_ns + bound(demand, limits_.machine);
-    if (getenv("WEFT_D_FORCE")) fprintf(stderr, "merge: %zu put in, before %g after %g\n", group.put_in.size(), before, after);
-    if (getenv("WEFT_D_FORCE")) return true;
-    if (getenv("WEFT_D_OFF")) return false;
     return after < kClearly * before;
   }
 
   // What is read once for each reduction comes from afar each time, if all that lies along the
   // range does not stay in a core's cache.
   double again_ns(const Group& group) const {
+    const Machine& machine = limits_.machine;
+    const BlockLoops& loops = group.loops;
+    const double size = places({&loops.range, 1});
     double along = 0;
+    for (const MergedReduction& r : loops.reductions) {
+      double own = 0;
+      visit_computation({&r.body, 1}, [&](UOp n) {
+        if (!is_read(n) || !is_in_scope(loops.range, n)) return;
+        const double item = n.dtype().item_bytes();
+        own += size * (is_in_order(n, loops.range) ? item : std::max(item, machine.line));
+      });
+      along = std::max(along, own);
+    }
+    if (along <= machine.own_cache().bytes) return 0;
     const UOp root[] = {group.value};
     const double all = total_of(root).among();
-    visit_computation(root, [&](UOp n) {
-      if (is_read(n)) along += places({&group.loops.range, 1}) * n.dtype().item_bytes();
-    });
-    const Machine& machine = limits_.machine;
-    return along > machine.own_cache().bytes ? all * byte_ns(all, machine) : 0;
+    return all * byte_ns(all, machine);
   }
 
   // ---- the new graph
