@@ -24,6 +24,8 @@
 namespace weft {
 namespace {
 
+constexpr int64_t kFreeId = int64_t(1) << 40;  // of a range that is in no kernel
+
 bool is_local(UOp pointer) {
   return pointer.dtype().is_pointer() && place_of(pointer).base.is(Op::DEFINE_LOCAL);
 }
@@ -58,6 +60,7 @@ class Together {
 
   UOp made(UOp n, std::vector<UOp>& srcs) {
     if (n == row_) return n;
+    if (n.is(Op::RANGE)) srcs[0] = simplify(srcs[0]);  // the same for all rows
     if (opens_memory(n)) return opened(n);
     if (n.is(Op::INDEX) && is_local(n.src(0)) && is_in_scope(row_, n.src(0))) {
       srcs[1] = simplify(row_ * place_of(n.src(0)).base.src(0) + srcs[1], nullptr, Loads::kStay);
@@ -132,6 +135,24 @@ UOp with_rows_outside(UOp sink, UOp row, UOp outer) {
   });
 }
 
+// Loops whose size depends on the row are others than those of other rows.
+UOp with_own_sizes(UOp sink, UOp row, int64_t& next_id) {
+  return rebuild(sink, [&](UOp n, std::span<const UOp> srcs) {
+    const bool is_own = n.is(Op::RANGE) && n != row && is_in_scope(row, n);
+    if (!is_own) return n.arena().with_srcs(n, srcs);
+    return n.arena().make(Op::RANGE, n.dtype(), srcs, Arg::range(next_id++, n.axis()));
+  });
+}
+
+// Loops that depend on a row: their sizes must be the same for all rows that run together.
+bool is_same_for_rows(UOp size, UOp range, int64_t amount) {
+  Arena& arena = size.arena();
+  const UOp rows = index_const(arena, amount);
+  const UOp inner = arena.make(Op::RANGE, range.dtype(), {rows}, Arg::range(kFreeId, range.axis()));
+  const std::pair<UOp, UOp> pair{range, range * amount + inner};
+  return !is_in_scope(inner, simplify(replace_ranges(size, {&pair, 1})));
+}
+
 }  // namespace
 
 UOp block_rows(UOp sink, UOp range, int64_t amount, int64_t id) {
@@ -141,6 +162,7 @@ UOp block_rows(UOp sink, UOp range, int64_t amount, int64_t id) {
   for (const int64_t part : {id, id + 1}) {  // and the rest
     const UOp row = range_by_id(sink, part);
     if (!row) continue;
+    if (part != id) sink = with_own_sizes(sink, row, next_id);
     sink = with_rows_outside(sink, row, part == id ? range_by_id(sink, axis) : UOp());
     sink = Together(row, next_id).in(sink);
   }
@@ -157,6 +179,9 @@ std::string why_not_block(UOp sink, UOp range, int64_t amount) {
   }
   if (!opens) return "it opens no local memory";
   for (UOp n : toposort(sink)) {
+    const bool has_size = n.is(Op::RANGE) && n != range && is_in_scope(range, n);
+    if (has_size && !is_same_for_rows(n.src(0), range, amount))
+      return "the size of another loop differs between its places";
     const bool is_other_effect = n.is(Op::DEFINE_REG) || n.is(Op::BARRIER) || n.is(Op::FETCH);
     if (is_other_effect && is_in_scope(range, n)) return "there is more than local memory in it";
   }

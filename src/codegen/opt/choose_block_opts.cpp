@@ -59,15 +59,15 @@ class Chooser {
 
   // The innermost of the loops that have the memory for themselves.
   void block() {
-    UOp row;
+    Opt best{OptKind::kBlock, 0, 1};
     for (UOp n : sink_.srcs()) {
       for (UOp r : n.srcs().subspan(n.is(Op::END) ? 1 : n.src_count())) {
-        const bool is_free = r.axis() == AxisType::kGlobal && most_places(r) > 1;
-        if (is_free && why_not_block(sink_, r, 1).empty()) row = r;
+        if (r.axis() != AxisType::kGlobal || most_places(r) < 2) continue;
+        const Opt opt{OptKind::kBlock, r.range_id(), rows_of(r)};
+        if (why_not(sink_, opt).empty()) best = opt;
       }
     }
-    const int64_t rows = row ? rows_of(row) : 1;
-    if (rows > 1) attempt({OptKind::kBlock, row.range_id(), rows});
+    if (best.amount > 1) attempt(best);
   }
 
   // Those of a contraction share what they read, and those that lie side by side in memory are read
@@ -87,8 +87,11 @@ class Chooser {
       return is_near ? fitting(kRows, places) : 1;
     }
     int64_t best = std::min(kMostRows, places);
-    for (int64_t rows = best; rows >= kLeastRows; rows--) {
-      if (time_in_rows(places, rows) < time_in_rows(places, best)) best = rows;
+    int64_t least = 0;
+    for (int64_t rows = best; rows >= std::min(kLeastRows, best); rows--) {
+      const int64_t time = time_in_rows(places, rows);
+      if ((least != 0 && time >= least) || !why_not_block(sink_, row, rows).empty()) continue;
+      best = rows, least = time;
     }
     return best;
   }

@@ -27,6 +27,8 @@
 namespace weft {
 namespace {
 
+// Rows that codegen lets run together go through the same blocks.
+constexpr int64_t kRowsTogether = 60;
 constexpr double kWorthStaging = cost::kFunction;  // operations that are not done twice
 
 // The ranges of a reduction's result that are not around all of the group.
@@ -88,22 +90,33 @@ class Writer {
 
   UOp value(UOp whole) {
     const int64_t size = g_.range.src(0).const_int(), count = size / g_.block;
-    const UOp blocks = range(arena_, count, arena_.fresh_id());
-    for (State& s : states_) s.now = opened(s.memory, started(s), blocks);
-    std::vector<UOp> inside = g_.rows;
-    inside.push_back(blocks);
-    const UOp loop = end(write_block(blocks * g_.block, g_.block, inside), blocks);
-    for (State& s : states_) s.now = after(s.memory, loop);
-    if (const int64_t rest = size - count * g_.block; rest > 0) {
-      const UOp last = write_block(index_const(arena_, count * g_.block), rest, g_.rows);
-      for (State& s : states_) s.now = after(s.memory, last);
+    const UOp blocks = block_count(count);
+    for (State& s : states_) s.now = after(s.memory, started(s));
+    if (!blocks.is_const() || blocks.const_int() > 1) {
+      write_loop(range(arena_, Dim(blocks), arena_.fresh_id()));
+    } else if (blocks.const_int() == 1) {
+      write_once(0, g_.block);
     }
+    if (size > count * g_.block) write_once(count * g_.block, size - count * g_.block);
     std::vector<std::pair<UOp, UOp>> results;
     for (const State& s : states_) results.emplace_back(s.reduction->reduce, result(s, results));
     return substitute(whole, results);
   }
 
  private:
+  void write_loop(UOp blocks) {
+    for (State& s : states_) s.now = opened(s.memory, s.now.src(1), blocks);
+    std::vector<UOp> inside = g_.rows;
+    inside.push_back(blocks);
+    const UOp loop = end(write_block(blocks * g_.block, g_.block, inside), blocks);
+    for (State& s : states_) s.now = after(s.memory, loop);
+  }
+
+  void write_once(int64_t first, int64_t count) {
+    const UOp last = write_block(index_const(arena_, first), count, g_.rows);
+    for (State& s : states_) s.now = after(s.memory, last);
+  }
+
   struct State {
     const MergedReduction* reduction;
     UOp memory;
@@ -157,6 +170,18 @@ class Writer {
         constant_bits(arena_, type, *identity_bits(s.reduction->reduce.arg_op(), type));
     const std::vector<UOp> at = copies(s.free);
     return closed(place(memory, at).assign(identity), at);
+  }
+
+  // Blocks that count, the same for rows that may run together.
+  UOp block_count(int64_t all) const {
+    const UOp count = index_const(arena_, all);
+    if (!g_.end) return count;
+    std::vector<std::pair<UOp, UOp>> last;
+    for (UOp r : ranges_of(g_.end)) {
+      last.emplace_back(r, r / kRowsTogether * kRowsTogether + (kRowsTogether - 1));
+    }
+    const UOp end = substitute(g_.end, last);
+    return simplify_index(min(max((end + (g_.block - 1)) / g_.block, index_const(arena_, 0)), count));
   }
 
   // ---- a block

@@ -14,6 +14,7 @@ struct BlockLoops {
   int64_t block = 1;        // places of it that are done together
   std::vector<UOp> rows{};  // the ranges around all of the reductions
   std::vector<MergedReduction> reductions{};
+  UOp end{};  // places from here on count for nothing; null: all count
 };
 
 // What a block computes for more than one of the reductions, or more often than once in one of

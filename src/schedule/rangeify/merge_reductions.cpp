@@ -227,6 +227,8 @@ class Merger {
     const double least = std::ceil(double(places) / kMostBlocks);
     const bool is_line = staged_values(out).empty() && is_read_in_order(out);
     out.block = std::max(block_of(limits_.machine, is_line), int64_t(least));
+    out.end = end_of_places(out.reductions, along);
+    if (out.end && !is_subset(ranges_of(out.end), out.rows)) out.end = {};
     return places >= 2 * out.block;
   }
 

@@ -18,11 +18,14 @@
 
 #include "ir/arena.h"
 #include "ir/bounds.h"
+#include "ir/build.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/scalar.h"
 #include "ir/scope.h"
 #include "ir/walk.h"
+#include "symbolic/linear.h"
+#include "symbolic/simplify.h"
 
 namespace weft {
 namespace {
@@ -83,6 +86,92 @@ std::optional<std::pair<UOp, UOp>> as_difference(UOp n) {
   if (!n.is(Op::ADD)) return {};
   for (const size_t i : {0, 1}) {
     if (n.src(i).is(Op::NEG)) return std::pair(n.src(1 - i), n.src(i).src(0));
+  }
+  return {};
+}
+
+// An integer that is computed from indices that are far from wrapping, as a sum of indices.
+std::optional<LinearSum> sum_of_indices(UOp root) {
+  constexpr int64_t k_most = int64_t(1) << 28;
+  LinearSum out{dtypes::index, {}, 0};
+  std::vector<std::pair<UOp, int64_t>> todo{{root, 1}};
+  for (size_t taken = 0; !todo.empty(); taken++) {
+    const auto [n, scale] = todo.back();
+    todo.pop_back();
+    const Interval own = bounds(n);
+    if (taken > 32 || own.lo < -k_most || own.hi > k_most) return {};
+    if (n.dtype().is_index() || n.is_const()) {
+      const UOp index = n.is_const() ? index_const(n.arena(), n.const_int()) : n;
+      const std::optional<LinearSum> sum = linear_sum(index);
+      const auto both = sum ? add_scaled(out, *sum, scale) : std::nullopt;
+      if (!both) return {};
+      out = *both;
+    } else if (n.is(Op::CAST) && (n.src(0).dtype().is_index() || n.src(0).dtype().is_int())) {
+      todo.emplace_back(n.src(0), scale);
+    } else if (n.is(Op::ADD) || n.is(Op::SUB)) {
+      todo.emplace_back(n.src(0), scale);
+      todo.emplace_back(n.src(1), n.is(Op::SUB) ? -scale : scale);
+    } else if (n.is(Op::NEG)) {
+      todo.emplace_back(n.src(0), -scale);
+    } else {
+      return {};
+    }
+  }
+  return out;
+}
+
+// The end of the places at which a < b can hold, or not hold.
+UOp end_of_less(UOp a, UOp b, bool holds, UOp range) {
+  const bool is_integer = a.dtype().is_index() || a.dtype().is_int();
+  const auto x = is_integer ? sum_of_indices(a) : std::nullopt,
+             y = is_integer ? sum_of_indices(b) : std::nullopt;
+  if (!x || !y) return {};
+  // x - y < 0, or y - x - 1 < 0
+  std::optional<LinearSum> sum = holds ? add_scaled(*x, *y, -1) : add_scaled(*y, *x, -1);
+  if (!sum) return {};
+  if (!holds) sum->constant--;
+  const auto own = std::ranges::find(sum->terms, range, &Term::base);
+  if (own == sum->terms.end() || own->coefficient != 1) return {};
+  sum->terms.erase(own);  // range + rest < 0
+  for (Term& t : sum->terms) {
+    t.coefficient = -t.coefficient;
+    if (t.coefficient < 1 || !t.base.is(Op::RANGE)) return {};
+  }
+  sum->constant = -sum->constant;
+  return build_sum(range.arena(), *sum);
+}
+
+UOp end_where(UOp condition, bool holds, UOp range) {
+  std::vector<std::pair<UOp, bool>> todo{{simplify(condition), holds}};  // all of them
+  while (!todo.empty()) {
+    const auto [n, is_so] = todo.back();
+    todo.pop_back();
+    if (n.is(Op::NOT)) {
+      todo.emplace_back(n.src(0), !is_so);
+    } else if (n.is(is_so ? Op::AND : Op::OR)) {
+      for (UOp s : n.srcs()) todo.emplace_back(s, is_so);
+    } else if (n.is(Op::CMPLT)) {
+      if (const UOp end = end_of_less(n.src(0), n.src(1), is_so, range)) return end;
+    }
+  }
+  return {};
+}
+
+bool is_lowest(UOp n) {
+  return n.is_const() && n.dtype().is_float() && double_of_bits(n.dtype(), n.bits()) == -kInfinity;
+}
+
+// Of a value: where all that follows is -inf, in one of the terms of a sum.
+UOp end_of(UOp value, UOp range) {
+  std::vector<UOp> todo{value};
+  while (!todo.empty()) {
+    const UOp n = todo.back();
+    todo.pop_back();
+    UOp end;
+    if (n.is(Op::WHERE) && is_lowest(n.src(2))) end = end_where(n.src(0), true, range);
+    if (n.is(Op::WHERE) && is_lowest(n.src(1))) end = end_where(n.src(0), false, range);
+    if (end) return end;
+    if (n.is(Op::ADD)) todo.insert(todo.end(), n.srcs().begin(), n.srcs().end());
   }
   return {};
 }
@@ -208,6 +297,18 @@ class Matcher {
 };
 
 }  // namespace
+
+UOp end_of_places(std::span<const MergedReduction> reductions, UOp range) {
+  UOp end;
+  for (const MergedReduction& r : reductions) {
+    if (r.correction == Correction::kExponentials) continue;
+    const bool is_maximum = r.correction == Correction::kNone && r.reduce.arg_op() == Op::MAX;
+    if (!is_maximum || end) return {};  // one, which all others are below
+    end = end_of(r.body, range);
+    if (!end) return {};
+  }
+  return end;
+}
 
 std::string_view name_of(Correction correction) {
   switch (correction) {

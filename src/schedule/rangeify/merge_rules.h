@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -39,5 +40,10 @@ struct MergedReduction {
 // `range`. Others are left out.
 std::vector<MergedReduction> merged_reductions(const std::vector<std::pair<UOp, UOp>>& reduces,
                                                UOp range);
+
+// From which place of the range on nothing counts: there all that the maximum is of is -inf, as a
+// comparison of indices says, and all other reductions are sums of exponentials below it. An index
+// in terms of the ranges around the reductions; null where there is no such place.
+UOp end_of_places(std::span<const MergedReduction> reductions, UOp range);
 
 }  // namespace weft
