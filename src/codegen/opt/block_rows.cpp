@@ -61,7 +61,7 @@ class Together {
   UOp made(UOp n, std::vector<UOp>& srcs) {
     if (n == row_) return n;
     if (n.is(Op::RANGE)) srcs[0] = simplify(srcs[0]);  // the same for all rows
-    if (opens_memory(n)) return opened(n);
+    if (opens_memory(n)) return opened(n, srcs);
     if (n.is(Op::INDEX) && is_local(n.src(0)) && is_in_scope(row_, n.src(0))) {
       srcs[1] = simplify(row_ * place_of(n.src(0)).base.src(0) + srcs[1], nullptr, Loads::kStay);
       return arena_.with_srcs(n, srcs);
@@ -95,11 +95,9 @@ class Together {
     return copy;
   }
 
-  UOp opened(UOp n) {
-    std::vector<UOp> srcs{copy_of(n.src(0))};
-    for (UOp r : n.srcs().subspan(1)) {
-      if (r != row_) srcs.push_back(r);
-    }
+  UOp opened(UOp n, std::vector<UOp>& srcs) {
+    srcs[0] = copy_of(n.src(0));
+    std::erase(srcs, row_);
     return srcs.size() == 1 ? srcs[0] : arena_.with_srcs(n, srcs);
   }
 

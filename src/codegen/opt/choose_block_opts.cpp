@@ -70,6 +70,21 @@ class Chooser {
     if (best.amount > 1) attempt(best);
   }
 
+  // Not by a loop whose size depends on the row.
+  static bool uses(UOp root, UOp row) {
+    NodeMap seen(root.arena());
+    std::vector<UOp> todo{root};
+    while (!todo.empty()) {
+      const UOp n = todo.back();
+      todo.pop_back();
+      if (n == row) return true;
+      if (n.is(Op::RANGE) || seen.has(n)) continue;
+      seen.put_number(n, 1);
+      todo.insert(todo.end(), n.srcs().begin(), n.srcs().end());
+    }
+    return false;
+  }
+
   // Those of a contraction share what they read, and those that lie side by side in memory are read
   // together. Others are read one after the other.
   int64_t rows_of(UOp row) const {
@@ -77,7 +92,7 @@ class Chooser {
     const int64_t places = most_places(row);
     const auto is_shared = [&](UOp n) {
       return is_sum_of_products(n) &&
-             is_in_scope(row, n.src(0).src(0)) != is_in_scope(row, n.src(0).src(1));
+             uses(n.src(0).src(0), row) != uses(n.src(0).src(1), row);
     };
     if (std::ranges::none_of(order, is_shared)) {
       const bool is_near = std::ranges::any_of(order, [&](UOp n) {
