@@ -67,6 +67,7 @@ class Together {
       return arena_.with_srcs(n, srcs);
     }
     if (n.is(Op::AFTER) && n.src(0).is(Op::DEFINE_LOCAL)) srcs[0] = copy_of(n.src(0));
+    if (n.is(Op::AFTER)) std::erase(srcs, row_);
     if (is_local_store(n)) return in_rows(arena_.with_srcs(n, srcs));
     if (n.is(Op::END) && is_local_store(n.src(0)) && closes_own_loops(n)) {
       const UOp inside = srcs[0];  // END(STORE, row)
