@@ -26,13 +26,12 @@
 #include "ir/place.h"
 #include "ir/scope.h"
 #include "ir/walk.h"
+#include "schedule/rangeify/block_loops.h"
 
 namespace weft {
 namespace {
 
-constexpr int64_t kTileRows = 6;                    // of a contraction, in registers
-constexpr int64_t kLeastRows = 36, kMostRows = 66;  // that run together
-constexpr int64_t kRows = 64;                       // without a contraction
+constexpr int64_t kRows = 64;                 // that run together, without a contraction
 constexpr int64_t kLocalArgument = 1 << 20;   // local memory as an argument, by its id
 
 class Chooser {
@@ -101,21 +100,7 @@ class Chooser {
       });
       return is_near ? fitting(kRows, places) : 1;
     }
-    int64_t best = std::min(kMostRows, places);
-    int64_t least = 0;
-    for (int64_t rows = best; rows >= std::min(kLeastRows, best); rows--) {
-      const int64_t time = time_in_rows(places, rows);
-      if ((least != 0 && time >= least) || !why_not_block(sink_, row, rows).empty()) continue;
-      best = rows, least = time;
-    }
-    return best;
-  }
-
-  // In tenths of a full tile: a tile with fewer rows takes longer, and what is left behind all
-  // blocks is done row by row.
-  static int64_t time_in_rows(int64_t places, int64_t rows) {
-    const int64_t each = 10 * (rows / kTileRows) + (rows % kTileRows == 0 ? 0 : 12);
-    return places / rows * each + places % rows * 18;
+    return rows_together(places);
   }
 
   static UOp pointer_of(UOp store) {

@@ -27,8 +27,8 @@
 namespace weft {
 namespace {
 
-// Rows that codegen lets run together go through the same blocks.
-constexpr int64_t kRowsTogether = 60;
+constexpr int64_t kTileRows = 6;                    // of a product, in registers
+constexpr int64_t kLeastRows = 36, kMostRows = 66;  // that run together
 constexpr double kWorthStaging = cost::kFunction;  // operations that are not done twice
 
 // The ranges of a reduction's result that are not around all of the group.
@@ -178,7 +178,8 @@ class Writer {
     if (!g_.end) return count;
     std::vector<std::pair<UOp, UOp>> last;
     for (UOp r : ranges_of(g_.end)) {
-      last.emplace_back(r, r / kRowsTogether * kRowsTogether + (kRowsTogether - 1));
+      const int64_t rows = rows_together(bounds(r).hi + 1);
+      last.emplace_back(r, r / rows * rows + (rows - 1));
     }
     const UOp end = substitute(g_.end, last);
     return simplify_index(min(max((end + (g_.block - 1)) / g_.block, index_const(arena_, 0)), count));
@@ -377,7 +378,22 @@ class Writer {
   std::vector<std::pair<UOp, UOp>> late_;         // what others read as it was: memory, new value
 };
 
+// In tenths of a full tile: a tile with fewer rows takes longer, and what is left behind all blocks
+// of rows is done row by row.
+int64_t time_in_rows(int64_t places, int64_t rows) {
+  const int64_t each = 10 * (rows / kTileRows) + (rows % kTileRows == 0 ? 0 : 12);
+  return places / rows * each + places % rows * 18;
+}
+
 }  // namespace
+
+int64_t rows_together(int64_t places) {
+  int64_t best = std::min(kMostRows, std::max<int64_t>(places, 1));
+  for (int64_t rows = best; rows >= kLeastRows; rows--) {
+    if (time_in_rows(places, rows) < time_in_rows(places, best)) best = rows;
+  }
+  return best;
+}
 
 std::vector<UOp> staged_values(const BlockLoops& loops) {
   std::vector<UOp> out;
