@@ -9,8 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/opt/loops.h"
-#include "codegen/opt/split_range.h"
 #include "codegen/replace_ranges.h"
 #include "ir/arena.h"
 #include "ir/build.h"
@@ -60,7 +58,6 @@ class Together {
 
   UOp made(UOp n, std::vector<UOp>& srcs) {
     if (n == row_) return n;
-    if (n.is(Op::RANGE)) srcs[0] = simplify(srcs[0]);  // the same for all rows
     if (opens_memory(n)) return opened(n, srcs);
     if (n.is(Op::INDEX) && is_local(n.src(0)) && is_in_scope(row_, n.src(0))) {
       srcs[1] = simplify(row_ * place_of(n.src(0)).base.src(0) + srcs[1], nullptr, Loads::kStay);
@@ -116,32 +113,79 @@ class Together {
   std::unordered_map<UOp, UOp> memories_;
 };
 
-// The row directly inside of the loop that it is a part of.
-UOp with_rows_outside(UOp sink, UOp row, UOp outer) {
-  return rebuild(sink, [&](UOp n, std::span<const UOp> srcs) {
-    const UOp same = n.arena().with_srcs(n, srcs);
-    const auto listed = srcs.subspan(n.is(Op::END) ? 1 : srcs.size());
-    if (std::ranges::find(listed, row) == listed.end()) return same;
-    std::vector<UOp> all;
-    const bool has_outer = outer && std::ranges::find(listed, outer) != listed.end();
-    all.push_back(srcs[0]);
-    if (!has_outer) all.push_back(row);
-    for (UOp r : listed) {
-      if (r != row) all.push_back(r);
-      if (r == outer) all.push_back(row);
-    }
-    return n.arena().with_srcs(n, all);
-  });
-}
+// The rows of a loop, in blocks: past its end the last one is done again, and nothing is written.
+class Rows {
+ public:
+  Rows(UOp range, int64_t amount, int64_t id)
+      : range_(range), arena_(range.arena()), size_(range.src(0).const_int()) {
+    const int64_t count = (size_ + amount - 1) / amount;
+    row_ = loop(std::min(amount, size_), id);
+    outer_ = count > 1 ? loop(count, range.range_id()) : index_const(arena_, 0);
+    first_ = count > 1 ? outer_ * amount : outer_;
+    place_ = count > 1 ? first_ + row_ : row_;
+    has_rest_ = count * amount != size_ && count > 1;
+  }
 
-// Loops whose size depends on the row are others than those of other rows.
-UOp with_own_sizes(UOp sink, UOp row, int64_t& next_id) {
-  return rebuild(sink, [&](UOp n, std::span<const UOp> srcs) {
-    const bool is_own = n.is(Op::RANGE) && n != row && is_in_scope(row, n);
-    if (!is_own) return n.arena().with_srcs(n, srcs);
-    return n.arena().make(Op::RANGE, n.dtype(), srcs, Arg::range(next_id++, n.axis()));
-  });
-}
+  UOp row() const { return row_; }
+
+  UOp in(UOp sink) const {
+    const UOp sized = with_sizes(sink);
+    const UOp place = has_rest_ ? min(place_, index_const(arena_, size_ - 1)) : place_;
+    const std::pair<UOp, UOp> pair{range_, place};
+    std::vector<UOp> effects;
+    for (UOp n : sized.srcs()) {
+      const auto listed = n.srcs().subspan(n.is(Op::END) ? 1 : n.src_count());
+      if (std::ranges::find(listed, range_) == listed.end()) {
+        effects.push_back(n);
+        continue;
+      }
+      std::vector<UOp> srcs{replace_ranges(has_rest_ ? gated(n.src(0)) : n.src(0), {&pair, 1})};
+      for (UOp r : listed) {
+        if (r != range_) {
+          srcs.push_back(r);
+          continue;
+        }
+        if (outer_.is(Op::RANGE)) srcs.push_back(outer_);
+        srcs.push_back(row_);
+      }
+      effects.push_back(arena_.with_srcs(n, srcs));
+    }
+    return arena_.with_srcs(sized, effects);
+  }
+
+ private:
+  UOp loop(int64_t size, int64_t id) const {
+    return arena_.make(Op::RANGE, range_.dtype(), {index_const(arena_, size)},
+                       Arg::range(id, range_.axis()));
+  }
+
+  // Sizes are the same for all rows of a block: that of the first.
+  UOp with_sizes(UOp sink) const {
+    const std::pair<UOp, UOp> pair{range_, first_};
+    return rebuild(sink, [&](UOp n, std::vector<UOp>& srcs) {
+      const bool has_size = n.is(Op::RANGE) && n != range_ && is_in_scope(range_, n);
+      if (has_size) srcs[0] = simplify(replace_ranges(srcs[0], {&pair, 1}));
+      return arena_.with_srcs(n, srcs);
+    });
+  }
+
+  UOp gated(UOp body) const {
+    const UOp gate = place_ < size_;
+    return rebuild_part(
+        body, [&](UOp n) { return !is_in_scope(range_, n); },
+        [&](UOp n, std::vector<UOp>& srcs) {
+          const UOp same = arena_.with_srcs(n, srcs);
+          if (!n.is(Op::STORE) || is_local_store(n)) return same;
+          return same.src(0).assign(same.src(1), n.src_count() == 3 ? same.src(2) & gate : gate);
+        });
+  }
+
+  UOp range_;
+  Arena& arena_;
+  int64_t size_;
+  UOp row_, outer_, first_, place_;
+  bool has_rest_ = false;
+};
 
 // Loops that depend on a row: their sizes must be the same for all rows that run together.
 bool is_same_for_rows(UOp size, UOp range, int64_t amount) {
@@ -155,17 +199,9 @@ bool is_same_for_rows(UOp size, UOp range, int64_t amount) {
 }  // namespace
 
 UOp block_rows(UOp sink, UOp range, int64_t amount, int64_t id) {
-  const int64_t axis = range.range_id();
-  sink = split_range(sink, range, {amount, range.axis(), id});
-  int64_t next_id = id + 2;
-  for (const int64_t part : {id, id + 1}) {  // and the rest
-    const UOp row = range_by_id(sink, part);
-    if (!row) continue;
-    if (part != id) sink = with_own_sizes(sink, row, next_id);
-    sink = with_rows_outside(sink, row, part == id ? range_by_id(sink, axis) : UOp());
-    sink = Together(row, next_id).in(sink);
-  }
-  return sink;
+  const Rows rows(range, amount, id);
+  int64_t next_id = id + 1;
+  return Together(rows.row(), next_id).in(rows.in(sink));
 }
 
 std::string why_not_block(UOp sink, UOp range, int64_t amount) {
@@ -177,6 +213,10 @@ std::string why_not_block(UOp sink, UOp range, int64_t amount) {
     if (!n.src(0).src(0).is_const()) return "the size of local memory is not constant";
   }
   if (!opens) return "it opens no local memory";
+  for (UOp n : sink.srcs()) {  // as a free loop's are
+    const auto listed = n.srcs().subspan(n.is(Op::END) ? 1 : n.src_count());
+    if (std::ranges::find(listed, range) == listed.end()) return "not all of the kernel is in it";
+  }
   for (UOp n : toposort(sink)) {
     const bool has_size = n.is(Op::RANGE) && n != range && is_in_scope(range, n);
     if (has_size && !is_same_for_rows(n.src(0), range, amount))

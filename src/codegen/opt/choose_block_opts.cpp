@@ -237,12 +237,17 @@ class Chooser {
     }
   }
 
+  // Loops that have local memory for themselves: in others all threads would fill the same.
   void thread() {
     if (target_.cores < 2) return;
+    const std::vector<UOp> order = toposort(sink_);
     for (UOp n : sink_.srcs()) {
       for (UOp r : n.srcs().subspan(n.is(Op::END) ? 1 : n.src_count())) {
+        const bool is_own = std::ranges::all_of(order, [&](UOp s) {
+          return !s.is(Op::STORE) || is_in_scope(r, s);
+        });
         const bool is_enough = most_places(r) >= int64_t(target_.cores);
-        if (is_enough && attempt({OptKind::kThread, r.range_id(), 0})) return;
+        if (is_own && is_enough && attempt({OptKind::kThread, r.range_id(), 0})) return;
       }
     }
   }

@@ -378,11 +378,10 @@ class Writer {
   std::vector<std::pair<UOp, UOp>> late_;         // what others read as it was: memory, new value
 };
 
-// In tenths of a full tile: a tile with fewer rows takes longer, and what is left behind all blocks
-// of rows is done row by row.
+// In tenths of a full tile: a tile with fewer rows takes longer. The last block is done in full.
 int64_t time_in_rows(int64_t places, int64_t rows) {
   const int64_t each = 10 * (rows / kTileRows) + (rows % kTileRows == 0 ? 0 : 12);
-  return places / rows * each + places % rows * 18;
+  return (places + rows - 1) / rows * each;
 }
 
 }  // namespace
