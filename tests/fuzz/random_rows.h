@@ -30,7 +30,7 @@ class RandomRows {
       : arena_(arena), c_(choices), type_(type) {}
 
   UOp make() {
-    groups_ = c_.between(1, 2), rows_ = c_.between(1, 9), along_ = c_.between(8, 70);
+    groups_ = c_.between(1, 3), rows_ = c_.between(4, 20), along_ = c_.between(8, 60);
     wide_ = c_.between(1, 5);
     is_special_ = c_.one_in(3);
     std::vector<UOp> outputs{contiguous(formula(scores()))};

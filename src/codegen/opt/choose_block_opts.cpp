@@ -244,7 +244,8 @@ class Chooser {
     for (UOp n : sink_.srcs()) {
       for (UOp r : n.srcs().subspan(n.is(Op::END) ? 1 : n.src_count())) {
         const bool is_own = std::ranges::all_of(order, [&](UOp s) {
-          return !s.is(Op::STORE) || is_in_scope(r, s);
+          return !(s.is(Op::AFTER) && s.src(0).is(Op::DEFINE_LOCAL)) || is_in_scope(r, s) ||
+                 std::ranges::none_of(s.srcs(), [](UOp o) { return o.is(Op::RANGE); });
         });
         const bool is_enough = most_places(r) >= int64_t(target_.cores);
         if (is_own && is_enough && attempt({OptKind::kThread, r.range_id(), 0})) return;

@@ -85,6 +85,10 @@ class Writer {
       State s{&r, {}, free_ranges(r.reduce, g_.rows), {}};
       s.memory = local(r.reduce.dtype(), places(s.free));
       states_.push_back(std::move(s));
+      visit_computation({&r.body, 1}, [&](UOp n) {
+        if (!n.is(Op::REDUCE) || !is_in_scope(g_.range, n)) return;
+        for (UOp range : n.srcs().subspan(1)) add_once(nested_, range);
+      });
     }
   }
 
@@ -189,6 +193,8 @@ class Writer {
 
   UOp write_block(UOp first, int64_t size, std::span<const UOp> inside) {
     first_ = first, size_ = size, inside_ = inside;
+    own_nested_.clear();  // a loop is one of one block
+    for (UOp r : nested_) own_nested_.push_back(range(arena_, Dim(r.src(0)), arena_.fresh_id(), r.axis()));
     held_.clear(), bases_.clear(), means_.clear(), effects_.clear(), late_.clear();
     for (State& s : states_) write(s);
     for (const auto& [memory, value] : late_) {
@@ -252,7 +258,9 @@ class Writer {
   UOp at_place(UOp n, UOp j, std::span<const UOp> free = {}, std::span<const UOp> at = {},
                UOp itself = {}) {
     std::vector<UOp> from{g_.range}, to{index_add(arena_, first_, j)};
-    const UOp own_from[] = {from[0]}, own_to[] = {to[0]};
+    from.insert(from.end(), nested_.begin(), nested_.end());
+    to.insert(to.end(), own_nested_.begin(), own_nested_.end());
+    const std::vector<UOp> own_from = from, own_to = to;
     from.insert(from.end(), free.begin(), free.end());
     to.insert(to.end(), at.begin(), at.end());
     std::vector<std::pair<UOp, UOp>> pairs;
@@ -367,7 +375,9 @@ class Writer {
   Arena& arena_;
   std::vector<UOp> staged_;
   std::vector<State> states_;
+  std::vector<UOp> nested_;  // ranges of the reductions inside of the bodies
 
+  std::vector<UOp> own_nested_;  // of this block
   UOp first_;  // place of the block
   int64_t size_ = 0;
   std::span<const UOp> inside_;                   // loops around it

@@ -30,6 +30,7 @@
 namespace weft {
 namespace {
 
+constexpr double kLeastRows = 16;  // with fewer, the range itself is for several cores
 constexpr double kClearly = 0.95;       // of a time: estimates that differ by less are the same
 constexpr double kMostBlocks = 256;  // sums of blocks that are added up in a row
 // Bytes of cache for each place of a block: of a core's own cache, which holds what several rows
@@ -56,11 +57,12 @@ class Merger {
   Merger(UOp sink, const KernelLimits& limits)
       : sink_(sink),
         arena_(sink.arena()),
-        limits_(limits),
+        machine_(limits.machine),
         values_(stored_values(sink)),
         numbers_(arena_),
         owner_(arena_),
         replaced_(arena_) {
+    machine_.units = 1;  // what is summed in which order is the same for any number of cores
     is_gone_.resize(values_.size());
     user_.resize(values_.size(), kNobody);
     for (size_t i = 0; i < values_.size(); i++) numbers_.put_number(values_[i].node, i + 1);
@@ -207,7 +209,7 @@ class Merger {
     if (!is_possible || reduces.size() < 2) return false;
     std::ranges::sort(reduces, {}, &UOp::id);  // sources first
     const UOp size = reduces[0].src(1).src(0);
-    const UOp along = range(arena_, Dim(size), arena_.fresh_id(), AxisType::kReduce);
+    const UOp along = reduces[0].src(1);
     std::vector<std::pair<UOp, UOp>> bodies;
     for (UOp n : reduces) {
       if (n.src(1).src(0) != size) return false;
@@ -218,7 +220,8 @@ class Merger {
     out = {.range = along};
     out.reductions = merged_reductions(bodies, along);
     if (out.reductions.size() != reduces.size()) return false;
-    const std::span<const UOp> rows = ranges_of(reduces[0]);
+    const auto around = [](UOp n) { return ranges_of(n).size(); };
+    const std::span<const UOp> rows = ranges_of(*std::ranges::min_element(reduces, {}, around));
     out.rows.assign(rows.begin(), rows.end());
     const bool is_nested = std::ranges::all_of(
         reduces, [&](UOp n) { return is_subset(out.rows, ranges_of(n)); });
@@ -226,10 +229,10 @@ class Merger {
     const int64_t places = size.const_int();
     const double least = std::ceil(double(places) / kMostBlocks);
     const bool is_line = staged_values(out).empty() && is_read_in_order(out);
-    out.block = std::max(block_of(limits_.machine, is_line), int64_t(least));
+    out.block = std::max(block_of(machine_, is_line), int64_t(least));
     out.end = end_of_places(out.reductions, along);
     if (out.end && !is_subset(ranges_of(out.end), out.rows)) out.end = {};
-    return places >= 2 * out.block;
+    return places >= 2 * out.block && weft::places(out.rows) >= kLeastRows;
   }
 
   // What is read along the range lies side by side.
@@ -299,11 +302,11 @@ class Merger {
       const double size = places(values_[k].ranges());
       const double written = size * root[0].dtype().item_bytes();
       const Total own = total_of(root);
-      before += limits_.machine.launch_ns + bound({.operations = own.operations,
+      before += machine_.launch_ns + bound({.operations = own.operations,
                                                    .bytes = own.bytes + written,
                                                    .among = own.among() + written,
                                                    .parallel = size},
-                                                  limits_.machine);
+                                                  machine_);
       near_bytes += own.bytes + (k == i ? written : 0);
     }
     std::vector<std::pair<UOp, UOp>> results;  // are at hand
@@ -323,14 +326,13 @@ class Merger {
                               .bytes = near_bytes,
                               .among = merged.among() + written,
                               .parallel = places(group.loops.rows)};
-    const double after = limits_.machine.launch_ns + bound(demand, limits_.machine);
+    const double after = machine_.launch_ns + bound(demand, machine_);
     return after < kClearly * before;
   }
 
   // What is read once for each reduction comes from afar each time, if all that lies along the
   // range does not stay in a core's cache.
   double again_ns(const Group& group) const {
-    const Machine& machine = limits_.machine;
     const BlockLoops& loops = group.loops;
     const double size = places({&loops.range, 1});
     double along = 0;
@@ -339,14 +341,14 @@ class Merger {
       visit_computation({&r.body, 1}, [&](UOp n) {
         if (!is_read(n) || !is_in_scope(loops.range, n)) return;
         const double item = n.dtype().item_bytes();
-        own += size * (is_in_order(n, loops.range) ? item : std::max(item, machine.line));
+        own += size * (is_in_order(n, loops.range) ? item : std::max(item, machine_.line));
       });
       along = std::max(along, own);
     }
-    if (along <= machine.own_cache().bytes) return 0;
+    if (along <= machine_.own_cache().bytes) return 0;
     const UOp root[] = {group.value};
     const double all = total_of(root).among();
-    return all * byte_ns(all, machine);
+    return all * byte_ns(all, machine_);
   }
 
   // ---- the new graph
@@ -376,7 +378,7 @@ class Merger {
 
   UOp sink_;
   Arena& arena_;
-  KernelLimits limits_;
+  Machine machine_;
   std::vector<StoredValue> values_;
   std::vector<uint32_t> user_;   // the one value that reads each
   std::vector<bool> is_gone_;    // it has been put into its user
