@@ -126,7 +126,7 @@ TEST(MergedReductions, blocks_of_rows_give_what_rows_give) {
     const auto run = [&](const char* opts) {
       Bindings bindings;
       for (int64_t k = 0; k < 4; k++) {
-        const int64_t size = (k == 0 || k == 1 ? 19 : 512) * 64;
+        const int64_t size = int64_t(k == 0 || k == 1 ? 19 : 512) * 64;
         std::vector<double> numbers;
         for (int64_t i = 0; i < size; i++) numbers.push_back(double((i * 7 + k) % 19 - 9) / 16);
         bindings.buffers[k] = Array::of_doubles(dtypes::float32, {size}, numbers);

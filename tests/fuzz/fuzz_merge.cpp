@@ -1,5 +1,6 @@
-// Random formulas of rows, scheduled for a machine with small caches, so that reductions that depend
-// on each other are merged, give what the formulas give in float64: as kernels, and as programs.
+// Random formulas of rows, scheduled for a machine with small caches, so that reductions that
+// depend on each other are merged, give what the formulas give in float64: as kernels, and as
+// programs.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

@@ -1,4 +1,5 @@
-// for i: { x = f(i); for j { y = g(x, y) } }  ->  for i: x[i] = f(i);  for j: { for i: y[i] = g(x[i], y[i]) }
+// for i: { x = f(i); for j { y = g(x, y) } }  ->  for i: x[i] = f(i);  for j: { for i: y[i] =
+// g(x[i], y[i]) }
 #include "codegen/opt/block_rows.h"
 
 #include <algorithm>
@@ -100,8 +101,8 @@ class Together {
   }
 
   UOp in_rows(UOp store) {
-    const UOp own = arena_.make(Op::RANGE, row_.dtype(), row_.srcs(),
-                                Arg::range(next_id_++, row_.axis()));
+    const UOp own =
+        arena_.make(Op::RANGE, row_.dtype(), row_.srcs(), Arg::range(next_id_++, row_.axis()));
     const std::pair<UOp, UOp> pair{row_, own};
     return end(replace_ranges(store, {&pair, 1}), own);
   }

@@ -1,8 +1,7 @@
-// Rows first, then the statements one by one, then threads.
+// Rows first, then the statements one by one, each as if it were all there is, then threads.
 #include "codegen/opt/choose_block_opts.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -12,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "codegen/opt/block_rows.h"
 #include "codegen/opt/choose_opts.h"
 #include "codegen/opt/loop_facts.h"
 #include "codegen/opt/loops.h"
@@ -21,6 +19,7 @@
 #include "codegen/target.h"
 #include "ir/arena.h"
 #include "ir/build.h"
+#include "ir/dim.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/place.h"
@@ -31,8 +30,8 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kRows = 64;                 // that run together, without a contraction
-constexpr int64_t kLocalArgument = 1 << 20;   // local memory as an argument, by its id
+constexpr int64_t kRows = 64;                // that run together, without a contraction
+constexpr int64_t kLocalArgument = 1 << 20;  // local memory as an argument, by its id
 
 class Chooser {
  public:
@@ -90,8 +89,7 @@ class Chooser {
     const std::vector<UOp> order = toposort(sink_);
     const int64_t places = most_places(row);
     const auto is_shared = [&](UOp n) {
-      return is_sum_of_products(n) &&
-             uses(n.src(0).src(0), row) != uses(n.src(0).src(1), row);
+      return is_sum_of_products(n) && uses(n.src(0).src(0), row) != uses(n.src(0).src(1), row);
     };
     if (std::ranges::none_of(order, is_shared)) {
       const bool is_near = std::ranges::any_of(order, [&](UOp n) {
@@ -109,8 +107,8 @@ class Chooser {
     return pointer.is(Op::INDEX) ? pointer.src(0) : pointer;
   }
 
-  // A write by the ids of its loops: those that its memory does not wait for, or, if there are none,
-  // those of its reductions.
+  // A write by the ids of its loops: those that its memory does not wait for, or, if there are
+  // none, those of its reductions.
   using Statement = std::vector<int64_t>;
 
   std::vector<Statement> statements() const {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array<std::string_view, 16> kNames = {
     "TILE",  "UPCAST", "VECTOR", "UNROLL", "GROUP",  "THREAD", "STAGE", "PAD",
-    "MERGE", "LOCAL",  "SERIAL", "SHARE",  "TENSOR", "BULK",   "SHARD",  "BLOCK"};
+    "MERGE", "LOCAL",  "SERIAL", "SHARE",  "TENSOR", "BULK",   "SHARD", "BLOCK"};
 
 class Reader {
  public:

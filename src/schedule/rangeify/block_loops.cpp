@@ -12,6 +12,7 @@
 #include "ir/arena.h"
 #include "ir/bounds.h"
 #include "ir/build.h"
+#include "ir/dim.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/scalar.h"
@@ -29,7 +30,7 @@ namespace {
 
 constexpr int64_t kTileRows = 6;                    // of a product, in registers
 constexpr int64_t kLeastRows = 36, kMostRows = 66;  // that run together
-constexpr double kWorthStaging = cost::kFunction;  // operations that are not done twice
+constexpr double kWorthStaging = cost::kFunction;   // operations that are not done twice
 
 // The ranges of a reduction's result that are not around all of the group.
 std::vector<UOp> free_ranges(UOp reduce, std::span<const UOp> rows) {
@@ -103,6 +104,7 @@ class Writer {
     }
     if (size > count * g_.block) write_once(count * g_.block, size - count * g_.block);
     std::vector<std::pair<UOp, UOp>> results;
+    results.reserve(states_.size());
     for (const State& s : states_) results.emplace_back(s.reduction->reduce, result(s, results));
     return substitute(whole, results);
   }
@@ -186,7 +188,8 @@ class Writer {
       last.emplace_back(r, r / rows * rows + (rows - 1));
     }
     const UOp end = substitute(g_.end, last);
-    return simplify_index(min(max((end + (g_.block - 1)) / g_.block, index_const(arena_, 0)), count));
+    return simplify_index(
+        min(max((end + (g_.block - 1)) / g_.block, index_const(arena_, 0)), count));
   }
 
   // ---- a block
@@ -194,7 +197,8 @@ class Writer {
   UOp write_block(UOp first, int64_t size, std::span<const UOp> inside) {
     first_ = first, size_ = size, inside_ = inside;
     own_nested_.clear();  // a loop is one of one block
-    for (UOp r : nested_) own_nested_.push_back(range(arena_, Dim(r.src(0)), arena_.fresh_id(), r.axis()));
+    for (UOp r : nested_)
+      own_nested_.push_back(range(arena_, Dim(r.src(0)), arena_.fresh_id(), r.axis()));
     held_.clear(), bases_.clear(), means_.clear(), effects_.clear(), late_.clear();
     for (State& s : states_) write(s);
     for (const auto& [memory, value] : late_) {
@@ -306,8 +310,7 @@ class Writer {
     for (const MergedReduction& r : g_.reductions) {
       if (r.correction != Correction::kExponentials || r.on != k || has_base(r)) continue;
       const Op function = function_of(r);
-      const UOp base =
-          hold(where(is_lowest(read(held)), zero, in_terms_of(r.base, read(held))));
+      const UOp base = hold(where(is_lowest(read(held)), zero, in_terms_of(r.base, read(held))));
       const UOp step = unary(function, in_terms_of(r.base, old) - read(base));
       const UOp factor = hold(where(is_lowest(old), zero, step));
       bases_.push_back({k, r.base, function, base, factor});
@@ -378,14 +381,14 @@ class Writer {
   std::vector<UOp> nested_;  // ranges of the reductions inside of the bodies
 
   std::vector<UOp> own_nested_;  // of this block
-  UOp first_;  // place of the block
+  UOp first_;                    // place of the block
   int64_t size_ = 0;
-  std::span<const UOp> inside_;                   // loops around it
-  std::vector<std::pair<UOp, UOp>> held_;         // staged value, memory
+  std::span<const UOp> inside_;            // loops around it
+  std::vector<std::pair<UOp, UOp>> held_;  // staged value, memory
   std::vector<Base> bases_;
-  std::vector<std::pair<size_t, UOp>> means_;     // reduction, memory of the block's sum
+  std::vector<std::pair<size_t, UOp>> means_;  // reduction, memory of the block's sum
   std::vector<UOp> effects_;
-  std::vector<std::pair<UOp, UOp>> late_;         // what others read as it was: memory, new value
+  std::vector<std::pair<UOp, UOp>> late_;  // what others read as it was: memory, new value
 };
 
 // In tenths of a full tile: a tile with fewer rows takes longer. The last block is done in full.

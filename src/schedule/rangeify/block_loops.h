@@ -21,8 +21,8 @@ struct BlockLoops {
 // them: it is stored in local memory, one element for each place of the block. Sources first.
 std::vector<UOp> staged_values(const BlockLoops& loops);
 
-// Of a loop of so many rows: how many had best go through the blocks together, where they share what
-// a product reads. Rows that run together have the same blocks.
+// Of a loop of so many rows: how many had best go through the blocks together, where they share
+// what a product reads. Rows that run together have the same blocks.
 int64_t rows_together(int64_t places);
 
 // `value` with each reduction as what is left in local memory after

@@ -30,8 +30,8 @@
 namespace weft {
 namespace {
 
-constexpr double kLeastRows = 16;  // with fewer, the range itself is for several cores
-constexpr double kClearly = 0.95;       // of a time: estimates that differ by less are the same
+constexpr double kLeastRows = 16;    // with fewer, the range itself is for several cores
+constexpr double kClearly = 0.95;    // of a time: estimates that differ by less are the same
 constexpr double kMostBlocks = 256;  // sums of blocks that are added up in a row
 // Bytes of cache for each place of a block: of a core's own cache, which holds what several rows
 // have there beside what they read, and of the nearest one, which holds a line that is read twice.
@@ -39,16 +39,16 @@ constexpr double kPlaceBytes = 4096, kLinePlaceBytes = 6;
 constexpr int64_t kLeastBlock = 4, kMostBlock = 512, kMostLineBlock = 16384;
 
 int64_t block_of(const Machine& machine, bool is_line) {
-  const double places = is_line ? machine.levels[0].bytes / kLinePlaceBytes
-                                : machine.own_cache().bytes / kPlaceBytes;
+  const double places =
+      is_line ? machine.levels[0].bytes / kLinePlaceBytes : machine.own_cache().bytes / kPlaceBytes;
   const auto whole = int64_t(std::bit_floor(uint64_t(std::max(places, 1.0))));
   return std::clamp(whole, kLeastBlock, is_line ? kMostLineBlock : kMostBlock);
 }
 
 // What is proposed.
 struct Group {
-  UOp value;                        // with what is put into it
-  std::vector<uint32_t> put_in{};   // stored values
+  UOp value;                       // with what is put into it
+  std::vector<uint32_t> put_in{};  // stored values
   BlockLoops loops{};
 };
 
@@ -150,22 +150,8 @@ class Merger {
     });
     for (UOp n : reads) {
       const auto number = uint32_t(numbers_.number(n.src(0)) - 1);
-      size_t reduced = 0, around = 0;
-      bool is_other = false;
-      for (UOp r : ranges_of_indices(n)) {
-        if (has_range(along, r)) {
-          reduced++;
-        } else if (has_range(loops, r)) {
-          around++;
-        } else {
-          is_other = true;
-        }
-      }
-      if (reduced != 1 || is_other) continue;
-      if (found != kNobody && found != number) continue;
-      // All of it, each place once for each reduction.
-      if (loops_of(values_[number].ranges()).size() != reduced + around) continue;
-      found = number;
+      const std::span<const UOp> same = {&reads[0], reads.size()};
+      if (found == kNobody && is_read_along(n, number, same, along, loops)) found = number;
     }
     if (found == kNobody) return false;
     std::vector<std::pair<UOp, UOp>> pairs;
@@ -177,6 +163,36 @@ class Merger {
     group.value = substitute(group.value, pairs);
     group.put_in.push_back(found);
     return true;
+  }
+
+  // All reads of the value are of one place, in terms of loops and of the range of a reduction.
+  bool is_read_along(UOp read, uint32_t number, std::span<const UOp> reads,
+                     std::span<const UOp> along, std::span<const UOp> loops) const {
+    const std::optional<UOp> own = range_along(read, along, loops);
+    if (!own || loops_of(values_[number].ranges()).size() != ranges_of_indices(read).size()) {
+      return false;
+    }
+    return std::ranges::all_of(reads, [&](UOp n) {
+      if (n.src(0) != read.src(0)) return true;
+      const std::optional<UOp> other = range_along(n, along, loops);
+      if (!other || other->src(0) != own->src(0)) return false;
+      return substitute_ranges(n, {&*other, 1}, {&*own, 1}) == read;
+    });
+  }
+
+  // The one range of a reduction that a read depends on, beside loops.
+  static std::optional<UOp> range_along(UOp read, std::span<const UOp> along,
+                                        std::span<const UOp> loops) {
+    std::optional<UOp> found;
+    for (UOp r : ranges_of_indices(read)) {
+      if (has_range(along, r)) {
+        if (found) return {};
+        found = r;
+      } else if (!has_range(loops, r)) {
+        return {};
+      }
+    }
+    return found;
   }
 
   static bool has(std::span<const uint32_t> list, uint32_t k) {
@@ -223,8 +239,8 @@ class Merger {
     const auto around = [](UOp n) { return ranges_of(n).size(); };
     const std::span<const UOp> rows = ranges_of(*std::ranges::min_element(reduces, {}, around));
     out.rows.assign(rows.begin(), rows.end());
-    const bool is_nested = std::ranges::all_of(
-        reduces, [&](UOp n) { return is_subset(out.rows, ranges_of(n)); });
+    const bool is_nested =
+        std::ranges::all_of(reduces, [&](UOp n) { return is_subset(out.rows, ranges_of(n)); });
     if (!is_nested) return false;
     const int64_t places = size.const_int();
     const double least = std::ceil(double(places) / kMostBlocks);
@@ -275,8 +291,7 @@ class Merger {
       if (is_read(n)) {
         const double bytes = count * n.dtype().item_bytes();
         out.bytes += bytes;
-        const auto at =
-            std::ranges::find(out.distinct, n.src(0), &std::pair<UOp, double>::first);
+        const auto at = std::ranges::find(out.distinct, n.src(0), &std::pair<UOp, double>::first);
         if (at == out.distinct.end()) {
           out.distinct.emplace_back(n.src(0), bytes);
         } else {
@@ -303,13 +318,14 @@ class Merger {
       const double written = size * root[0].dtype().item_bytes();
       const Total own = total_of(root);
       before += machine_.launch_ns + bound({.operations = own.operations,
-                                                   .bytes = own.bytes + written,
-                                                   .among = own.among() + written,
-                                                   .parallel = size},
-                                                  machine_);
+                                            .bytes = own.bytes + written,
+                                            .among = own.among() + written,
+                                            .parallel = size},
+                                           machine_);
       near_bytes += own.bytes + (k == i ? written : 0);
     }
     std::vector<std::pair<UOp, UOp>> results;  // are at hand
+    results.reserve(group.loops.reductions.size());
     for (const MergedReduction& r : group.loops.reductions) {
       results.emplace_back(r.reduce, constant_bits(arena_, r.reduce.dtype(), 0));
     }
@@ -380,11 +396,11 @@ class Merger {
   Arena& arena_;
   Machine machine_;
   std::vector<StoredValue> values_;
-  std::vector<uint32_t> user_;   // the one value that reads each
-  std::vector<bool> is_gone_;    // it has been put into its user
-  NodeMap numbers_;              // 1 + place in values_
-  NodeMap owner_;                // of a REDUCE: 1 + the value that has it
-  NodeMap replaced_;             // BUFFERIZE -> the new one
+  std::vector<uint32_t> user_;  // the one value that reads each
+  std::vector<bool> is_gone_;   // it has been put into its user
+  NodeMap numbers_;             // 1 + place in values_
+  NodeMap owner_;               // of a REDUCE: 1 + the value that has it
+  NodeMap replaced_;            // BUFFERIZE -> the new one
 };
 
 }  // namespace

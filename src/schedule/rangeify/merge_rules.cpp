@@ -49,7 +49,8 @@ std::optional<double> value_at(UOp expression, UOp of, double x) {
     const bool is_known = is_elementwise(n.op()) && operands.size() == n.src_count();
     if (!is_known) return;
     const DType type = n.src(n.is(Op::WHERE) ? 1 : 0).dtype();
-    if (const auto bits = evaluate_scalar(n.op(), type, n.dtype(), operands)) known.emplace(n, *bits);
+    if (const auto bits = evaluate_scalar(n.op(), type, n.dtype(), operands))
+      known.emplace(n, *bits);
   };
   NodeMap seen(expression.arena());
   seen.put_number(of, 1);
