@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/opt/loops.h"
 #include "codegen/replace_ranges.h"
 #include "ir/arena.h"
 #include "ir/build.h"
@@ -22,8 +23,6 @@
 
 namespace weft {
 namespace {
-
-constexpr int64_t kFreeId = int64_t(1) << 40;  // of a range that is in no kernel
 
 bool is_local(UOp pointer) {
   return pointer.dtype().is_pointer() && place_of(pointer).base.is(Op::DEFINE_LOCAL);
@@ -192,7 +191,7 @@ class Rows {
 bool is_same_for_rows(UOp size, UOp range, int64_t amount) {
   Arena& arena = size.arena();
   const UOp rows = index_const(arena, amount);
-  const UOp inner = arena.make(Op::RANGE, range.dtype(), {rows}, Arg::range(kFreeId, range.axis()));
+  const UOp inner = arena.make(Op::RANGE, range.dtype(), {rows}, Arg::range(free_range_id(size), range.axis()));
   const std::pair<UOp, UOp> pair{range, range * amount + inner};
   return !is_in_scope(inner, simplify(replace_ranges(size, {&pair, 1})));
 }
