@@ -23,7 +23,7 @@ namespace {
 void open_ranges(UOp after, std::vector<UOp>& srcs) {
   std::vector<UOp> waits{srcs[0]};
   for (size_t i = 1; i < srcs.size(); i++) {
-    if (!after.src(i).is(Op::RANGE) || srcs[i] == after.src(i)) {
+    if (!after.src(i).is(Op::RANGE) || srcs[i].is(Op::RANGE)) {
       waits.push_back(srcs[i]);
       continue;
     }

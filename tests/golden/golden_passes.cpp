@@ -44,6 +44,7 @@
 #include "schedule/rangeify/indexing.h"
 #include "schedule/rangeify/inline_buffers.h"
 #include "schedule/rangeify/kernel_units.h"
+#include "schedule/rangeify/merge_reductions.h"
 #include "schedule/rangeify/order_writes.h"
 #include "schedule/rangeify/patterns.h"
 #include "schedule/rangeify/separate_versions.h"
@@ -99,6 +100,15 @@ UOp checked(UOp sink, Stage stage) {
   return sink;
 }
 
+// Of a machine with a cache of 64 bytes and slow memory: blocks have 4 places.
+KernelLimits small_limits() {
+  KernelLimits limits;
+  limits.machine.level_count = 2;
+  limits.machine.levels = {{{64, 100, 100, false}, {1e15, 0.1, 0.1, true}}};
+  limits.machine.launch_ns = 100;
+  return limits;
+}
+
 // For the passes that ask what the target can do: no functions, a fused multiply-add.
 const Target& target() {
   static const Target kTarget = test::with_fused_multiply_add(test::bare_target());
@@ -144,6 +154,8 @@ const std::map<std::string, PassFunction>& passes() {
       {"transform", [](UOp n) { return print(checked(transformed(n), ranges)); }},
       {"bufferize", [](UOp n) { return rewritten(n, bufferize_rules()); }},
       {"inline_buffers", [](UOp n) { return print(checked(inline_buffers(n, kLimits), ranges)); }},
+      {"merge_reductions",
+       [](UOp n) { return print(checked(merge_reductions(n, small_limits()), ranges)); }},
       {"order_writes", [](UOp n) { return print(checked(order_writes(n, kLimits), ranges)); }},
       {"stage_hazards", [](UOp n) { return print(checked(stage_hazards(n), ranges)); }},
       {"before_split", [](UOp n) { return rewritten(n, before_split_rules()); }},

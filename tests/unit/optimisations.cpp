@@ -49,7 +49,7 @@ TEST(OptText, RoundTrip) {
 TEST(OptText, ErrorsSayWhereAndWhat) {
   const std::string kinds =
       "one of TILE, UPCAST, VECTOR, UNROLL, GROUP, THREAD, STAGE, PAD, MERGE, LOCAL, SERIAL, "
-      "SHARE, TENSOR, BULK, SHARD";
+      "SHARE, TENSOR, BULK, SHARD, BLOCK";
   EXPECT_EQ(
       parse_error("VECTOR"),
       "[parse_opts] expected an optimisation such as VECTOR(0, 16) at position 0 of \"VECTOR\"");

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "codegen/opt/block_rows.h"
 #include "codegen/opt/loops.h"
 #include "codegen/opt/merge_ranges.h"
 #include "codegen/opt/opt.h"
@@ -177,6 +178,7 @@ UOp changed(UOp sink, const Opt& opt) {
     case OptKind::kTensor:
     case OptKind::kBulk: return tensor_tiles(sink, opt.axis, opt.amount, copies_of(opt.kind));
     case OptKind::kShard: return shard_writes(sink, range, opt.amount, id);
+    case OptKind::kBlock: return block_rows(sink, range, opt.amount, id);
     case OptKind::kShare:
     case OptKind::kStage: break;
   }
@@ -208,6 +210,8 @@ std::string why_not(UOp sink, const Opt& opt) {
     return is_free ? why_not_thread(sink, range, opt.amount) : "it is a reduction";
   if (opt.amount < 1) return "the amount is not positive";
   if (opt.kind == OptKind::kSerial) return is_free ? "" : "it is a reduction";
+  if (opt.kind == OptKind::kBlock && (!is_free || opt.amount <= bounds(range.src(0)).hi))
+    return is_free ? why_not_block(sink, range, opt.amount) : "it is a reduction";
   if (opt.kind == OptKind::kPad) return "";
   if (opt.amount > bounds(range.src(0)).hi) return "the loop is shorter than that";
   const bool needs_reduce = opt.kind == OptKind::kUnroll || opt.kind == OptKind::kGroup;

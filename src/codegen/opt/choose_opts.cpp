@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/opt/block_rows.h"
+#include "codegen/opt/choose_block_opts.h"
 #include "codegen/opt/choose_group_opts.h"
 #include "codegen/opt/loop_facts.h"
 #include "codegen/opt/loops.h"
@@ -657,7 +659,8 @@ OptList choose_opts(UOp sink, const Target& target) {
            (n.is(Op::RANGE) && n.src(0).is_const() && n.src(0).const_int() < 1);
   };
   if (std::ranges::any_of(order, is_left_alone)) return {};
-  return target.groups.threads > 0 ? choose_group_opts(sink, target) : Chooser(sink, target).run();
+  if (target.groups.threads > 0) return choose_group_opts(sink, target);
+  return carries_local_memory(sink) ? choose_block_opts(sink, target) : Chooser(sink, target).run();
 }
 
 }  // namespace weft

@@ -171,7 +171,10 @@ bool is_parallel(UOp sink, UOp range) {
   for (UOp n : toposort(sink)) {
     // Registers and local memory live in one iteration, and so do those that are opened in it; one
     // that comes from outside goes on to the next.
-    if (n.is(Op::AFTER) && is_register(n) && n.src(0).is(Op::DEFINE_REG)) {
+    const bool is_reg = n.is(Op::AFTER) && is_register(n) && n.src(0).is(Op::DEFINE_REG);
+    const bool is_local =
+        n.is(Op::AFTER) && n.dtype().is_pointer() && place_of(n).base.is(Op::DEFINE_LOCAL);
+    if (is_reg || is_local) {
       const auto waits = n.srcs().subspan(1);
       const bool is_carried =
           std::ranges::find(waits, range) != waits.end() && std::ranges::any_of(waits, [&](UOp s) {
@@ -181,7 +184,7 @@ bool is_parallel(UOp sink, UOp range) {
       const bool is_left = std::ranges::any_of(waits, [&](UOp s) {
         return s.is(Op::END) && std::ranges::find(closers, s) != closers.end();
       });
-      if (is_carried || is_left) return false;
+      if (is_carried || (is_left && is_reg)) return false;
     }
     if (is_in_scope(range, n)) inside.push_back(n);
   }

@@ -17,9 +17,9 @@
 namespace weft {
 namespace {
 
-constexpr std::array<std::string_view, 15> kNames = {
+constexpr std::array<std::string_view, 16> kNames = {
     "TILE",  "UPCAST", "VECTOR", "UNROLL", "GROUP",  "THREAD", "STAGE", "PAD",
-    "MERGE", "LOCAL",  "SERIAL", "SHARE",  "TENSOR", "BULK",   "SHARD"};
+    "MERGE", "LOCAL",  "SERIAL", "SHARE",  "TENSOR", "BULK",   "SHARD", "BLOCK"};
 
 class Reader {
  public:
@@ -47,7 +47,7 @@ class Reader {
     }
     fail(
         "one of TILE, UPCAST, VECTOR, UNROLL, GROUP, THREAD, STAGE, PAD, MERGE, LOCAL, SERIAL, "
-        "SHARE, TENSOR, BULK, SHARD");
+        "SHARE, TENSOR, BULK, SHARD, BLOCK");
   }
   int64_t number(char end) {
     skip();

@@ -33,6 +33,7 @@ enum class OptKind : uint8_t {
   kBulk,    // BULK(axis, columns): as TENSOR, with boxes of its factors copied by one thread
   kShard,   // SHARD(axis, n): n owners go through a loop whose writes must keep their order, each
             // for elements of its own
+  kBlock,   // BLOCK(axis, n): n places of a loop go through the writes to local memory together
 };
 
 struct Opt {

@@ -114,6 +114,7 @@ class Storer {
   // Memory that has more than one axis so far has one now.
   UOp element(UOp n, std::span<const UOp> srcs) {
     const UOp memory = srcs[0];
+    if (n.dtype().is_pointer()) return arena_.with_srcs(n, srcs);  // local memory's, as it is
     const Shape shape = shape_of(n.src(0));
     const bool is_pointer = memory.dtype().is_pointer();
     if (!is_pointer && shape.size() == 1) return arena_.with_srcs(n, srcs);  // a BUFFER's

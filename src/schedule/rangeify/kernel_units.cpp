@@ -110,6 +110,7 @@ class Grouping {
       } else {
         unit.statements++;
         if (n.is(Op::REDUCE)) add_once(unit.reductions, n);
+        if (n.is(Op::DEFINE_LOCAL)) unit.is_serial = true;  // its loops are a program of their own
       }
     });
   }

@@ -56,7 +56,9 @@ std::vector<RangeSet> loops_around_reductions(UOp value, std::span<const UOp> lo
   const UOp roots[] = {value};
   visit_computation(roots, [&](UOp n) {
     has_register = has_register || n.is(Op::DEFINE_REG);
-    if (!n.is(Op::REDUCE)) return;
+    // Local memory that each iteration of some loops has for itself is filled for all others.
+    const bool is_opened = n.is(Op::AFTER) && n.src(0).is(Op::DEFINE_LOCAL);
+    if (!n.is(Op::REDUCE) && !is_opened) return;
     const std::span<const UOp> around = ranges_of(n);
     if (around.size() >= loops.size() || !is_subset(around, loops)) return;
     RangeSet set(around.begin(), around.end());

@@ -23,6 +23,7 @@
 #include "schedule/rangeify/indexing.h"
 #include "schedule/rangeify/inline_buffers.h"
 #include "schedule/rangeify/kernel_units.h"
+#include "schedule/rangeify/merge_reductions.h"
 #include "schedule/rangeify/order_writes.h"
 #include "schedule/rangeify/patterns.h"
 #include "schedule/rangeify/separate_versions.h"
@@ -85,6 +86,7 @@ UOp run_rangeify_pipeline(std::vector<UOp> order, const KernelLimits& limits,
   sink = transform_to_ranges(sink, context);
   sink = graph_rewrite(sink, bufferize_rules(), {.trace = trace, .pass = "bufferize"});
   sink = inline_buffers(sink, limits);
+  sink = merge_reductions(sink, limits);
   sink = simplify(sink, trace);
   if (!contents.has_writes) return sink;
   sink = order_writes(sink, limits);
