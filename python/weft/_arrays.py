@@ -46,6 +46,7 @@ _WEFT_DTYPES.update({t: DType(name) for name, t in _NARROW_FLOATS.items() if t.k
 def bytes_of_data(data: Any, dtype: DType | None) -> tuple[Array, list[int], DType]:
     """The elements as bytes (of the array that was given, where they lie there in order), shape and dtype of what
     Tensor(data, dtype) is given; the dtype is one that holds the data exactly where it is not the one asked for."""
+    array: Any
     if isinstance(data, (bytes, bytearray, memoryview)):
         array = _array_of_buffer(np.frombuffer(data, np.uint8), dtype)
     elif isinstance(data, os.PathLike):
