@@ -80,7 +80,8 @@ True
 (255, 16, False)
 )")
       .def(
-          "__init__", [](DType* self, std::string_view name) { new (self) DType(dtype_of_text(name)); },
+          "__init__",
+          [](DType* self, std::string_view name) { new (self) DType(dtype_of_text(name)); },
           nb::arg("name"), "The dtype of this name: float32, int8x4, ptr<float32, global>.")
       .def_prop_ro("name", &DType::name, "As text forms write it, and DType(name) reads it.")
       .def_prop_ro(

@@ -70,8 +70,8 @@ TensorClass bind_tensor(nb::module_& m) {
        "__init__",
        [](Tensor* self, nb::handle data, nb::handle dtype, const std::optional<std::string>& device,
           std::optional<bool> requires_grad) {
-         new (self) Tensor(made(
-             tensor_of_data(data, optional_dtype_of(dtype), device_of(device)), requires_grad));
+         new (self) Tensor(made(tensor_of_data(data, optional_dtype_of(dtype), device_of(device)),
+                                requires_grad));
        },
        nb::arg("data"), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
        nb::arg("requires_grad") = nb::none(),
@@ -166,7 +166,8 @@ void bind_tensor_creation(TensorClass& c) {
                      requires_grad);
        },
        nb::arg("shape"), nb::arg("fill_value"), nb::arg("dtype") = nb::none(),
-       nb::arg("device") = nb::none(), nb::arg("buffer") = true, nb::arg("requires_grad") = nb::none(),
+       nb::arg("device") = nb::none(), nb::arg("buffer") = true,
+       nb::arg("requires_grad") = nb::none(),
        nb::sig("def full(shape: " WEFT_SIZES ", fill_value: " WEFT_NUMBER ", dtype: " WEFT_DTYPE
                " = None, device: str | None = None, buffer: bool = True, requires_grad: "
                "bool | None = None) -> Tensor"),

@@ -43,8 +43,8 @@ void by_shape(TensorClass& c, const char* name, Make make, const char* doc) {
                     requires_grad);
       },
       nb::arg("shape"), nb::kw_only(), nb::arg("device") = nb::none(),
-      nb::arg("dtype") = nb::none(), nb::arg("contiguous") = true, nb::arg("requires_grad") = nb::none(),
-      nb::sig(signature(name, "").c_str()), doc);
+      nb::arg("dtype") = nb::none(), nb::arg("contiguous") = true,
+      nb::arg("requires_grad") = nb::none(), nb::sig(signature(name, "").c_str()), doc);
 }
 
 void by_slope(TensorClass& c, const char* name, MakeWithSlope make, const char* doc) {
@@ -56,8 +56,9 @@ void by_slope(TensorClass& c, const char* name, MakeWithSlope make, const char* 
                     requires_grad);
       },
       nb::arg("shape"), nb::kw_only(), nb::arg("a") = 0.01, nb::arg("device") = nb::none(),
-      nb::arg("dtype") = nb::none(), nb::arg("contiguous") = true, nb::arg("requires_grad") = nb::none(),
-      nb::sig(signature(name, "a: float = 0.01, ").c_str()), doc);
+      nb::arg("dtype") = nb::none(), nb::arg("contiguous") = true,
+      nb::arg("requires_grad") = nb::none(), nb::sig(signature(name, "a: float = 0.01, ").c_str()),
+      doc);
 }
 
 void by_two(TensorClass& c, const char* name, const char* first, double first_default,
@@ -73,8 +74,8 @@ void by_two(TensorClass& c, const char* name, const char* first, double first_de
       },
       nb::arg("shape"), nb::kw_only(), nb::arg(first) = first_default,
       nb::arg(second) = second_default, nb::arg("device") = nb::none(),
-      nb::arg("dtype") = nb::none(), nb::arg("contiguous") = true, nb::arg("requires_grad") = nb::none(),
-      nb::sig(signature(name, more.c_str()).c_str()), doc);
+      nb::arg("dtype") = nb::none(), nb::arg("contiguous") = true,
+      nb::arg("requires_grad") = nb::none(), nb::sig(signature(name, more.c_str()).c_str()), doc);
 }
 
 using Like = Tensor (Tensor::*)(std::optional<DType>, std::string_view) const;
@@ -201,10 +202,10 @@ void bind_tensor_random(TensorClass& c) {
       "randint",
       [](const nb::args& shape, int64_t low, int64_t high, nb::handle dtype, const Device& device,
          bool, std::optional<bool> requires_grad) {
-        return made(Tensor::randint(shape_of(shape, "randint"), low, high,
-                                    optional_dtype_of(dtype).value_or(dtypes::int32),
-                                    device.value_or("")),
-                    requires_grad);
+        return made(
+            Tensor::randint(shape_of(shape, "randint"), low, high,
+                            optional_dtype_of(dtype).value_or(dtypes::int32), device.value_or("")),
+            requires_grad);
       },
       nb::arg("shape"), nb::kw_only(), nb::arg("low") = 0, nb::arg("high") = 10,
       nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(), nb::arg("contiguous") = true,

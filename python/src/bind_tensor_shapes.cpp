@@ -97,11 +97,10 @@ void bind_formulas(TensorClass& c) {
           "linspace",
           [](nb::handle start, nb::handle stop, nb::handle steps, nb::handle dtype,
              const Device& device, std::optional<bool> requires_grad) {
-            return made(
-                Tensor::linspace(number_of(start, "linspace"), number_of(stop, "linspace"),
-                                 int_of(steps, "linspace"), dtype_or_float(dtype),
-                                 device.value_or("")),
-                requires_grad);
+            return made(Tensor::linspace(number_of(start, "linspace"), number_of(stop, "linspace"),
+                                         int_of(steps, "linspace"), dtype_or_float(dtype),
+                                         device.value_or("")),
+                        requires_grad);
           },
           nb::arg("start"), nb::arg("stop"), nb::arg("steps"), nb::arg("dtype") = nb::none(),
           nb::arg("device") = nb::none(), nb::arg("requires_grad") = nb::none(),

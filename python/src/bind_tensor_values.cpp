@@ -215,6 +215,7 @@ exponential, logarithm, sine or integer division 8. A reduction is one per eleme
             for (const auto& [name, value] : phase_seconds()) seconds[name.c_str()] = value;
             return seconds;
           },
+          nb::sig("def seconds(self) -> dict[str, float]"),
           R"(Where the CPU time of realising went, by phase, where time_phases() was called: that of threads
 that compile, too, and not that of threads that help to run a kernel.
 
@@ -229,6 +230,7 @@ that compile, too, and not that of threads that help to run a kernel.
             for (const auto& [name, count] : cached_bytes()) bytes[name.c_str()] = count;
             return bytes;
           },
+          nb::sig("def cached_bytes(self) -> dict[str, int]"),
           R"(The memory of the process's caches, by name: schedules, families of them (which serve other
 sizes and scalars), and compiled kernels of the CPU. Together they stay within a bound
 (WEFT_MEMORY_CACHE_MB, 512 unless set): what was used least recently goes first.

@@ -216,10 +216,10 @@ namespace {
 // Of weft.dtypes' names, in letters of either case.
 std::optional<DType> dtype_named(std::string name) {
   static constexpr std::pair<std::string_view, DType> kOthers[] = {
-      {"half", dtypes::float16},  {"float", dtypes::float32},       {"double", dtypes::float64},
-      {"char", dtypes::int8},     {"short", dtypes::int16},         {"int", dtypes::int32},
-      {"long", dtypes::int64},    {"uchar", dtypes::uint8},         {"ushort", dtypes::uint16},
-      {"uint", dtypes::uint32},   {"ulong", dtypes::uint64},        {"fp8e4m3", dtypes::float8_e4m3},
+      {"half", dtypes::float16},       {"float", dtypes::float32}, {"double", dtypes::float64},
+      {"char", dtypes::int8},          {"short", dtypes::int16},   {"int", dtypes::int32},
+      {"long", dtypes::int64},         {"uchar", dtypes::uint8},   {"ushort", dtypes::uint16},
+      {"uint", dtypes::uint32},        {"ulong", dtypes::uint64},  {"fp8e4m3", dtypes::float8_e4m3},
       {"fp8e5m2", dtypes::float8_e5m2}};
   for (char& c : name) c = c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
   for (const auto& [other, dtype] : kOthers) {

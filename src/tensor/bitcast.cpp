@@ -69,9 +69,9 @@ Tensor Tensor::bitcast(DType dtype) const {
   }
   const bool fits = ndim() > 0 && (have > want || shape()[size_t(ndim() - 1)] * have % want == 0);
   if (!fits || from.is_bool() || dtype.is_bool()) {
-    throw DTypeError(fmt::format("[bitcast] cannot view the bits of {} {} as {}: {} bits against {}",
-                                 from.name(), text_of_shape(shape()), dtype.name(), have * 8,
-                                 want * 8));
+    throw DTypeError(
+        fmt::format("[bitcast] cannot view the bits of {} {} as {}: {} bits against {}",
+                    from.name(), text_of_shape(shape()), dtype.name(), have * 8, want * 8));
   }
   return have > want ? taken_apart(*this, dtype) : put_together(*this, dtype);
 }
