@@ -1,4 +1,5 @@
 // DType.
+#include <cmath>
 #include <cstdint>
 #include <new>
 #include <optional>
@@ -16,11 +17,13 @@
 #include "core.h"
 #include "ir/dtype.h"
 #include "ir/scalar.h"
+#include "tensor.h"
+#include "tensor/promote.h"
 
 namespace weft::python {
 namespace {
 
-DType dtype_of(std::string_view name) {
+DType dtype_of_text(std::string_view name) {
   const std::optional<DType> found = parse_dtype(name);
   if (!found) throw DTypeError(fmt::format("[dtype] there is no dtype {}", name));
   return *found;
@@ -41,14 +44,29 @@ DType vec(DType t, int64_t lanes) {
   return t.vec(uint16_t(lanes));
 }
 
-nb::object extreme(DType t, uint64_t (*bits)(DType)) {
+// Of floats an infinity.
+nb::object extreme(DType t, uint64_t (*bits)(DType), double end) {
+  if (!t.is_pointer() && t.is_float()) return nb::float_(end);
   if (t.is_pointer() || !(t.is_int() || t.is_bool())) {
-    throw DTypeError(fmt::format("[dtype] {} is no integer type", t.name()));
+    throw DTypeError(fmt::format("[dtype] {} has no numbers", t.name()));
   }
   return number_of_bits(t, bits(t));
 }
 
 }  // namespace
+
+void bind_default_dtypes(nb::module_& m) {
+  m.def("default_float", default_float, "dtypes.default_float.");
+  m.def("default_int", default_int, "dtypes.default_int.");
+  m.def(
+      "set_default_float", [](nb::handle dtype) { set_default_float(dtype_of(dtype)); },
+      nb::arg("dtype"), nb::sig("def set_default_float(dtype: DType | str) -> None"),
+      "Sets dtypes.default_float.");
+  m.def(
+      "set_default_int", [](nb::handle dtype) { set_default_int(dtype_of(dtype)); },
+      nb::arg("dtype"), nb::sig("def set_default_int(dtype: DType | str) -> None"),
+      "Sets dtypes.default_int.");
+}
 
 void bind_dtype(nb::module_& m) {
   nb::class_<DType>(m, "DType",
@@ -62,7 +80,8 @@ True
 (255, 16, False)
 )")
       .def(
-          "__init__", [](DType* self, std::string_view name) { new (self) DType(dtype_of(name)); },
+          "__init__",
+          [](DType* self, std::string_view name) { new (self) DType(dtype_of_text(name)); },
           nb::arg("name"), "The dtype of this name: float32, int8x4, ptr<float32, global>.")
       .def_prop_ro("name", &DType::name, "As text forms write it, and DType(name) reads it.")
       .def_prop_ro(
@@ -71,6 +90,7 @@ True
           "space", [](DType t) { return t.space; },
           "Where a pointer points to; AddrSpace.NONE for values.")
       .def_prop_ro("bits", &DType::bits, "The width of one lane.")
+      .def_prop_ro("bitsize", &DType::bits, "The same as bits.")
       .def_prop_ro("itemsize", &DType::item_bytes, "The bytes of one lane in memory.")
       .def_prop_ro("element", &DType::element, "One lane, no pointer.")
       .def_prop_ro("pointee", &DType::pointee, "What a pointer points to.")
@@ -84,11 +104,11 @@ True
       .def_prop_ro("is_pointer", &DType::is_pointer)
       .def_prop_ro("is_vector", &DType::is_vector)
       .def_prop_ro(
-          "min", [](DType t) { return extreme(t, least_bits); }, nb::sig("def min(self) -> int"),
-          "The least integer of the type.")
+          "min", [](DType t) { return extreme(t, least_bits, -INFINITY); },
+          nb::sig("def min(self) -> int | float"), "The least number of the type.")
       .def_prop_ro(
-          "max", [](DType t) { return extreme(t, greatest_bits); }, nb::sig("def max(self) -> int"),
-          "The greatest integer of the type.")
+          "max", [](DType t) { return extreme(t, greatest_bits, INFINITY); },
+          nb::sig("def max(self) -> int | float"), "The greatest number of the type.")
       .def("vec", vec, nb::arg("lanes"), "A vector of these.")
       .def("ptr", &DType::ptr, nb::arg("space") = AddrSpace::kGlobal, "A pointer to these.")
       .def(

@@ -14,6 +14,7 @@
 
 #include "core.h"
 #include "tensor.h"
+#include "tensor/promote.h"
 #include "value/number_watch.h"
 #include "weft/dtype.h"
 #include "weft/error.h"
@@ -68,15 +69,14 @@ TensorClass bind_tensor(nb::module_& m) {
   c.def(
        "__init__",
        [](Tensor* self, nb::handle data, nb::handle dtype, const std::optional<std::string>& device,
-          bool requires_grad) {
-         Tensor made = tensor_of_data(data, optional_dtype_of(dtype), device_of(device));
-         if (requires_grad) made.set_requires_grad();
-         new (self) Tensor(std::move(made));
+          std::optional<bool> requires_grad) {
+         new (self) Tensor(made(tensor_of_data(data, optional_dtype_of(dtype), device_of(device)),
+                                requires_grad));
        },
        nb::arg("data"), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
-       nb::arg("requires_grad") = false,
+       nb::arg("requires_grad") = nb::none(),
        nb::sig("def __init__(self, data: typing.Any, dtype: " WEFT_DTYPE
-               " = None, device: str | None = None, requires_grad: bool = False) -> None"))
+               " = None, device: str | None = None, requires_grad: bool | None = None) -> None"))
       .def_prop_ro(
           "shape", [](const Tensor& t) { return sizes_to_python(t.shape()); },
           nb::sig("def shape(self) -> tuple[int, ...]"), "The size of every axis.")
@@ -135,18 +135,18 @@ void bind_tensor_creation(TensorClass& c) {
   const auto by_shape = [&c](const char* name, Make make, const char* doc) {
     const std::string text = fmt::format(
         "def {}(*shape: {}, device: str | None = None, dtype: {} = None, "
-        "requires_grad: bool = False) -> Tensor",
+        "requires_grad: bool | None = None) -> Tensor",
         name, WEFT_SIZES, WEFT_DTYPE);
     c.def_static(
         name,
         [name, make](const nb::args& shape, const Device& device, nb::handle dtype,
-                     bool requires_grad) {
+                     std::optional<bool> requires_grad) {
           return made(make(shape_of(shape, name),
-                           optional_dtype_of(dtype).value_or(dtypes::float32), device_of(device)),
+                           optional_dtype_of(dtype).value_or(default_float()), device_of(device)),
                       requires_grad);
         },
         nb::arg("shape"), nb::kw_only(), nb::arg("device") = nb::none(),
-        nb::arg("dtype") = nb::none(), nb::arg("requires_grad") = false, nb::sig(text.c_str()),
+        nb::arg("dtype") = nb::none(), nb::arg("requires_grad") = nb::none(), nb::sig(text.c_str()),
         doc);
   };
   by_shape("empty", Tensor::empty, "Memory that nobody wrote yet.");
@@ -160,16 +160,17 @@ void bind_tensor_creation(TensorClass& c) {
   c.def_static(
        "full",
        [](nb::handle shape, nb::handle value, nb::handle dtype, const Device& device, bool,
-          bool requires_grad) {
+          std::optional<bool> requires_grad) {
          return made(Tensor::full(*axes_of(shape, "full"), number_of(value, "full"),
                                   optional_dtype_of(dtype), device_of(device)),
                      requires_grad);
        },
        nb::arg("shape"), nb::arg("fill_value"), nb::arg("dtype") = nb::none(),
-       nb::arg("device") = nb::none(), nb::arg("buffer") = true, nb::arg("requires_grad") = false,
+       nb::arg("device") = nb::none(), nb::arg("buffer") = true,
+       nb::arg("requires_grad") = nb::none(),
        nb::sig("def full(shape: " WEFT_SIZES ", fill_value: " WEFT_NUMBER ", dtype: " WEFT_DTYPE
-               " = None, device: str | None = None, buffer: bool = True, requires_grad: bool = "
-               "False) -> Tensor"),
+               " = None, device: str | None = None, buffer: bool = True, requires_grad: "
+               "bool | None = None) -> Tensor"),
        R"(All elements the same number. `buffer` changes nothing: any tensor can be written.
 
 >>> Tensor.full((2, 2), 7).tolist()
@@ -178,18 +179,21 @@ void bind_tensor_creation(TensorClass& c) {
       .def_static(
           "arange",
           [](nb::handle start, nb::handle stop, nb::handle step, nb::handle dtype,
-             const Device& device) {
+             const Device& device, std::optional<bool> requires_grad) {
             const auto number = [](nb::handle h) { return number_of(h, "arange"); };
             const bool from_zero = stop.is_none();
-            return Tensor::arange(from_zero ? Number(int64_t(0)) : number(start),
-                                  number(from_zero ? start : stop), number(step),
-                                  optional_dtype_of(dtype), device_of(device));
+            return made(Tensor::arange(from_zero ? Number(int64_t(0)) : number(start),
+                                       number(from_zero ? start : stop), number(step),
+                                       optional_dtype_of(dtype), device_of(device)),
+                        requires_grad);
           },
           nb::arg("start"), nb::arg("stop") = nb::none(), nb::arg("step") = 1,
           nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
+          nb::arg("requires_grad") = nb::none(),
           nb::sig("def arange(start: " WEFT_NUMBER ", stop: " WEFT_NUMBER
                   " | None = None, step: " WEFT_NUMBER " = 1, dtype: " WEFT_DTYPE
-                  " = None, device: str | None = None) -> Tensor"),
+                  " = None, device: str | None = None, requires_grad: bool | None = None) -> "
+                  "Tensor"),
           R"(start, start + step, ... before stop; from 0 where only one number is given.
 
 >>> Tensor.arange(4).tolist(), Tensor.arange(1, 0, -0.5).tolist()
@@ -198,14 +202,19 @@ void bind_tensor_creation(TensorClass& c) {
 
   const auto like = [&c](const char* name, auto make, const char* doc) {
     const std::string text = fmt::format(
-        "def {}(self, dtype: {} = None, device: str | None = None) -> Tensor", name, WEFT_DTYPE);
+        "def {}(self, dtype: {} = None, device: str | None = None, requires_grad: bool | None = "
+        "None) -> Tensor",
+        name, WEFT_DTYPE);
     c.def(
         name,
-        [make](const Tensor& t, nb::handle dtype, const Device& device) {
-          return make(t.shape(), optional_dtype_of(dtype).value_or(t.dtype()),
-                      device ? *device : t.device());
+        [make](const Tensor& t, nb::handle dtype, const Device& device,
+               std::optional<bool> requires_grad) {
+          return made(make(t.shape(), optional_dtype_of(dtype).value_or(t.dtype()),
+                           device ? *device : t.device()),
+                      requires_grad);
         },
-        nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(), nb::sig(text.c_str()), doc);
+        nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
+        nb::arg("requires_grad") = nb::none(), nb::sig(text.c_str()), doc);
   };
   like("empty_like", Make(Tensor::empty), "Memory of this shape and dtype that nobody wrote yet.");
   like("zeros_like", Make(Tensor::zeros), "Zeros of this shape and dtype.");
@@ -216,15 +225,18 @@ void bind_tensor_creation(TensorClass& c) {
 )");
   c.def(
       "full_like",
-      [](const Tensor& t, nb::handle value, nb::handle dtype, const Device& device, bool) {
-        return Tensor::full(t.shape(), number_of(value, "full_like"),
-                            optional_dtype_of(dtype).value_or(t.dtype()),
-                            device ? *device : t.device());
+      [](const Tensor& t, nb::handle value, nb::handle dtype, const Device& device, bool,
+         std::optional<bool> requires_grad) {
+        return made(Tensor::full(t.shape(), number_of(value, "full_like"),
+                                 optional_dtype_of(dtype).value_or(t.dtype()),
+                                 device ? *device : t.device()),
+                    requires_grad);
       },
       nb::arg("fill_value"), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
-      nb::arg("buffer") = true,
+      nb::arg("buffer") = true, nb::arg("requires_grad") = nb::none(),
       nb::sig("def full_like(self, fill_value: " WEFT_NUMBER ", dtype: " WEFT_DTYPE
-              " = None, device: str | None = None, buffer: bool = True) -> Tensor"),
+              " = None, device: str | None = None, buffer: bool = True, requires_grad: bool | "
+              "None = None) -> Tensor"),
       "One number in this shape and dtype.");
 }
 

@@ -50,10 +50,13 @@ Floats to integers truncate and saturate, NaN gives 0; integers to integers wrap
       .def(
           "bitcast", [](const Tensor& x, nb::handle dtype) { return x.bitcast(dtype_of(dtype)); },
           nb::arg("dtype"), nb::sig("def bitcast(self, dtype: DType | str) -> Tensor"),
-          R"(The same memory read in another dtype of the same width: a view.
+          R"(The same bits in another dtype: a view where it is as wide, else a new tensor with more or fewer
+elements along the last axis.
 
 >>> Tensor([1.0]).bitcast(dtypes.uint32).item() == 0x3f800000
 True
+>>> Tensor([258], dtype=dtypes.int32).bitcast(dtypes.uint8).tolist()
+[2, 1, 0, 0]
 )")
       .def("float", cast_to<dtypes::float32>, "cast(float32)")
       .def("half", cast_to<dtypes::float16>, "cast(float16)")

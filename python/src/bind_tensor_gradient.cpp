@@ -7,11 +7,19 @@
 #include <nanobind/stl/optional.h>
 
 #include "tensor.h"
+#include "value/storage.h"
 #include "weft/gradient.h"
 #include "weft/tensor.h"
 
 namespace weft::python {
 namespace {
+
+// True, False, or None where nothing was said.
+std::optional<bool> required_of(const Tensor& t) {
+  if (t.requires_grad()) return true;
+  const bool may_be = t.dtype().is_float() && !t.is_detached() && !t.storage()->is_excluded();
+  return may_be ? std::nullopt : std::optional(false);
+}
 
 nb::list gradient(const Tensor& x, const nb::args& targets, const std::optional<Tensor>& weights) {
   std::vector<Tensor> by;
@@ -27,6 +35,15 @@ nb::list gradient(const Tensor& x, const nb::args& targets, const std::optional<
 
 }  // namespace
 
+Tensor made(Tensor tensor, std::optional<bool> requires_grad) {
+  if (requires_grad) {
+    tensor.set_requires_grad(*requires_grad);
+  } else if (tensor.dtype().is_float()) {
+    tensor.storage()->list_as_unsaid();
+  }
+  return tensor;
+}
+
 void bind_tensor_gradient(nb::module_& m, TensorClass& c) {
   // Kept for the time of a `with`: threads and generators each restore what they found.
   m.def("gradients_are_on", gradients_are_on,
@@ -35,25 +52,33 @@ void bind_tensor_gradient(nb::module_& m, TensorClass& c) {
         "Switches gradients of this thread on or off.");
 
   c.def_prop_rw(
-       "requires_grad", &Tensor::requires_grad,
-       [](Tensor& t, bool required) { t.set_requires_grad(required); },
+       "requires_grad", required_of,
+       [](Tensor& t, std::optional<bool> required) {
+         if (required) t.set_requires_grad(*required);
+       },
+       nb::for_setter(nb::arg("required").none()),
+       nb::for_getter(nb::sig("def requires_grad(self) -> bool | None")),
+       nb::for_setter(nb::sig("def requires_grad(self, required: bool | None, /) -> None")),
        R"(Whether backward() collects gradients for it: asked for, or computed from such tensors.
 
+None where nothing is said: an optimiser asks for the gradients of such a tensor, and backward()
+collects for those that were made of data when nothing that its result was computed from is True.
+
 >>> w = Tensor([1.0, 2.0], requires_grad=True)
->>> (w * 2).requires_grad, w.detach().requires_grad
-(True, False)
+>>> (w * 2).requires_grad, w.detach().requires_grad, Tensor([1.0]).requires_grad
+(True, False, None)
 )")
       .def_prop_ro(
           "is_leaf", &Tensor::is_leaf,
           "Whether gradients end here: it was not computed from tensors that require them.")
       .def(
           "requires_grad_",
-          [](nb::handle_t<Tensor> self, bool required) {
-            nb::cast<Tensor&>(self).set_requires_grad(required);
+          [](nb::handle_t<Tensor> self, std::optional<bool> required) {
+            if (required) nb::cast<Tensor&>(self).set_requires_grad(*required);
             return nb::borrow(self);
           },
-          nb::arg("requires_grad") = true,
-          nb::sig("def requires_grad_(self, requires_grad: bool = True) -> Tensor"),
+          nb::arg("requires_grad").none() = true,
+          nb::sig("def requires_grad_(self, requires_grad: bool | None = True) -> Tensor"),
           "Sets requires_grad, and gives the tensor itself.")
       .def_prop_rw(
           "grad", &Tensor::grad,

@@ -52,21 +52,49 @@ std::optional<int64_t> bound_of(nb::handle value) {
   return position_of(value);
 }
 
+// A list, a range, an array, or another sequence but text. A tuple is one inside of a key.
 bool is_list(nb::handle value) {
-  return PyList_Check(value.ptr()) || type_text(value) == std::string_view("numpy.ndarray");
+  PyObject* const p = value.ptr();
+  if (PyList_Check(p) || type_text(value) == std::string_view("numpy.ndarray")) return true;
+  const bool is_text = PyUnicode_Check(p) || PyBytes_Check(p) || PyByteArray_Check(p);
+  return PySequence_Check(p) && !is_text && !PyTuple_Check(p) && !PyIndex_Check(p) &&
+         as_tensor(value) == nullptr;
+}
+
+bool is_nested(nb::handle value) { return PyList_Check(value.ptr()) || PyTuple_Check(value.ptr()); }
+
+bool has_tensor(nb::handle list) {
+  for (const nb::handle h : list) {
+    if (as_tensor(h) != nullptr || (is_nested(h) && has_tensor(h))) return true;
+  }
+  return false;
+}
+
+// Of nested lists with tensors among the numbers.
+Tensor stacked(const Tensor& x, nb::handle value) {
+  if (const Tensor* t = as_tensor(value)) return *t;
+  if (!is_nested(value) || !has_tensor(value)) return tensor_of_data(value, {}, x.device());
+  std::vector<Tensor> parts;
+  for (const nb::handle h : value) parts.push_back(stacked(x, h));
+  return Tensor::stack(parts, 0);
 }
 
 // A list or an array: an empty list names nothing.
 Tensor tensor_index(const Tensor& x, nb::handle value) {
-  Tensor t = tensor_of_data(value, {}, x.device());
-  const bool is_empty_list = PyList_Check(value.ptr()) && t.numel() == 0;
-  return is_empty_list ? t.cast(dtypes::int32) : t;
+  const bool is_array = type_text(value) == std::string_view("numpy.ndarray");
+  if (!is_nested(value) && !is_array) {
+    const nb::object list = nb::steal(PySequence_List(value.ptr()));
+    if (!list.is_valid()) throw nb::python_error();
+    return tensor_index(x, list);
+  }
+  Tensor t = stacked(x, value);
+  return is_nested(value) && t.numel() == 0 ? t.cast(dtypes::int32) : t;
 }
 
 Index index_of(const Tensor& x, nb::handle value) {
   PyObject* const p = value.ptr();
   if (const Tensor* t = as_tensor(value)) return ByTensor(*t);
-  if (is_list(value)) return ByTensor(tensor_index(x, value));
+  if (is_list(value) || PyTuple_Check(p)) return ByTensor(tensor_index(x, value));
   if (PyBool_Check(p)) return ByTensor(Tensor::full({}, p == Py_True, dtypes::bool_, x.device()));
   if (PySlice_Check(p)) {
     const auto* const slice = reinterpret_cast<const PySliceObject*>(p);

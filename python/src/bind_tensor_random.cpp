@@ -10,6 +10,7 @@
 #include <nanobind/stl/string.h>
 
 #include "tensor.h"
+#include "tensor/promote.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -23,13 +24,13 @@ using MakeWithSlope = Tensor (*)(Ints, double, DType, std::string_view);
 using MakeBetween = Tensor (*)(Ints, double, double, DType, std::string_view);
 
 DType dtype_or_float(nb::handle value) {
-  return optional_dtype_of(value).value_or(dtypes::float32);
+  return optional_dtype_of(value).value_or(default_float());
 }
 
 std::string signature(const char* name, const char* more) {
   return fmt::format(
       "def {}(*shape: {}, {}device: str | None = None, dtype: {} = None, contiguous: bool = True, "
-      "requires_grad: bool = False) -> Tensor",
+      "requires_grad: bool | None = None) -> Tensor",
       name, WEFT_SIZES, more, WEFT_DTYPE);
 }
 
@@ -37,26 +38,27 @@ void by_shape(TensorClass& c, const char* name, Make make, const char* doc) {
   c.def_static(
       name,
       [name, make](const nb::args& shape, const Device& device, nb::handle dtype, bool,
-                   bool requires_grad) {
+                   std::optional<bool> requires_grad) {
         return made(make(shape_of(shape, name), dtype_or_float(dtype), device.value_or("")),
                     requires_grad);
       },
       nb::arg("shape"), nb::kw_only(), nb::arg("device") = nb::none(),
-      nb::arg("dtype") = nb::none(), nb::arg("contiguous") = true, nb::arg("requires_grad") = false,
-      nb::sig(signature(name, "").c_str()), doc);
+      nb::arg("dtype") = nb::none(), nb::arg("contiguous") = true,
+      nb::arg("requires_grad") = nb::none(), nb::sig(signature(name, "").c_str()), doc);
 }
 
 void by_slope(TensorClass& c, const char* name, MakeWithSlope make, const char* doc) {
   c.def_static(
       name,
       [name, make](const nb::args& shape, double a, const Device& device, nb::handle dtype, bool,
-                   bool requires_grad) {
+                   std::optional<bool> requires_grad) {
         return made(make(shape_of(shape, name), a, dtype_or_float(dtype), device.value_or("")),
                     requires_grad);
       },
       nb::arg("shape"), nb::kw_only(), nb::arg("a") = 0.01, nb::arg("device") = nb::none(),
-      nb::arg("dtype") = nb::none(), nb::arg("contiguous") = true, nb::arg("requires_grad") = false,
-      nb::sig(signature(name, "a: float = 0.01, ").c_str()), doc);
+      nb::arg("dtype") = nb::none(), nb::arg("contiguous") = true,
+      nb::arg("requires_grad") = nb::none(), nb::sig(signature(name, "a: float = 0.01, ").c_str()),
+      doc);
 }
 
 void by_two(TensorClass& c, const char* name, const char* first, double first_default,
@@ -66,30 +68,31 @@ void by_two(TensorClass& c, const char* name, const char* first, double first_de
   c.def_static(
       name,
       [name, make](const nb::args& shape, double x, double y, const Device& device,
-                   nb::handle dtype, bool, bool requires_grad) {
+                   nb::handle dtype, bool, std::optional<bool> requires_grad) {
         return made(make(shape_of(shape, name), x, y, dtype_or_float(dtype), device.value_or("")),
                     requires_grad);
       },
       nb::arg("shape"), nb::kw_only(), nb::arg(first) = first_default,
       nb::arg(second) = second_default, nb::arg("device") = nb::none(),
-      nb::arg("dtype") = nb::none(), nb::arg("contiguous") = true, nb::arg("requires_grad") = false,
-      nb::sig(signature(name, more.c_str()).c_str()), doc);
+      nb::arg("dtype") = nb::none(), nb::arg("contiguous") = true,
+      nb::arg("requires_grad") = nb::none(), nb::sig(signature(name, more.c_str()).c_str()), doc);
 }
 
 using Like = Tensor (Tensor::*)(std::optional<DType>, std::string_view) const;
 
 void like(TensorClass& c, const char* name, Like make, const char* doc) {
   const std::string text = fmt::format(
-      "def {}(self, dtype: {} = None, device: str | None = None, contiguous: bool = True) -> "
-      "Tensor",
+      "def {}(self, dtype: {} = None, device: str | None = None, contiguous: bool = True, "
+      "requires_grad: bool | None = None) -> Tensor",
       name, WEFT_DTYPE);
   c.def(
       name,
-      [make](const Tensor& x, nb::handle dtype, const Device& device, bool) {
-        return (x.*make)(optional_dtype_of(dtype), device.value_or(""));
+      [make](const Tensor& x, nb::handle dtype, const Device& device, bool,
+             std::optional<bool> requires_grad) {
+        return made((x.*make)(optional_dtype_of(dtype), device.value_or("")), requires_grad);
       },
       nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(), nb::arg("contiguous") = true,
-      nb::sig(text.c_str()), doc);
+      nb::arg("requires_grad") = nb::none(), nb::sig(text.c_str()), doc);
 }
 
 // with Tensor.train(): the flag as it was afterwards.
@@ -100,6 +103,15 @@ struct Training {
 
 void bind_training(TensorClass& c) {
   nb::class_<Training>(c, "train", "with Tensor.train(): Tensor.training is True (or `mode`).")
+      .def(
+          "__call__",
+          [](nb::handle_t<Training> self, nb::handle function) {
+            return nb::module_::import_("weft._grad").attr("within")(self, function);
+          },
+          nb::arg("function"),
+          nb::sig("def __call__(self, function: collections.abc.Callable[..., typing.Any]) -> "
+                  "collections.abc.Callable[..., typing.Any]"),
+          "As a decorator.")
       .def(
           "__init__", [](Training* self, bool mode) { new (self) Training{mode}; },
           nb::arg("mode") = true)
@@ -189,15 +201,18 @@ void bind_tensor_random(TensorClass& c) {
   c.def_static(
       "randint",
       [](const nb::args& shape, int64_t low, int64_t high, nb::handle dtype, const Device& device,
-         bool) {
-        return Tensor::randint(shape_of(shape, "randint"), low, high,
-                               optional_dtype_of(dtype).value_or(dtypes::int32),
-                               device.value_or(""));
+         bool, std::optional<bool> requires_grad) {
+        return made(
+            Tensor::randint(shape_of(shape, "randint"), low, high,
+                            optional_dtype_of(dtype).value_or(dtypes::int32), device.value_or("")),
+            requires_grad);
       },
       nb::arg("shape"), nb::kw_only(), nb::arg("low") = 0, nb::arg("high") = 10,
       nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(), nb::arg("contiguous") = true,
+      nb::arg("requires_grad") = nb::none(),
       nb::sig("def randint(*shape: " WEFT_SIZES ", low: int = 0, high: int = 10, dtype: " WEFT_DTYPE
-              " = None, device: str | None = None, contiguous: bool = True) -> Tensor"),
+              " = None, device: str | None = None, contiguous: bool = True, requires_grad: bool | "
+              "None = None) -> Tensor"),
       R"(Integers from low to high - 1, int32 where no dtype is given.
 
 >>> x = Tensor.randint(100, low=-2, high=3)

@@ -14,6 +14,7 @@
 #include <nanobind/stl/string_view.h>
 
 #include "tensor.h"
+#include "tensor/promote.h"
 #include "weft/dtype.h"
 #include "weft/error.h"
 #include "weft/tensor.h"
@@ -29,7 +30,7 @@ bool is_sequence(nb::handle value) {
 }
 
 DType dtype_or_float(nb::handle value) {
-  return optional_dtype_of(value).value_or(dtypes::float32);
+  return optional_dtype_of(value).value_or(default_float());
 }
 
 nb::tuple split(const Tensor& x, nb::handle sizes, int64_t dim) {
@@ -79,13 +80,14 @@ Tensor transposed(const Tensor& x) {
 void bind_formulas(TensorClass& c) {
   c.def_static(
        "eye",
-       [](int64_t n, std::optional<int64_t> m, nb::handle dtype, const Device& device) {
-         return Tensor::eye(n, m, dtype_or_float(dtype), device.value_or(""));
+       [](int64_t n, std::optional<int64_t> m, nb::handle dtype, const Device& device,
+          std::optional<bool> requires_grad) {
+         return made(Tensor::eye(n, m, dtype_or_float(dtype), device.value_or("")), requires_grad);
        },
        nb::arg("n"), nb::arg("m") = nb::none(), nb::arg("dtype") = nb::none(),
-       nb::arg("device") = nb::none(),
+       nb::arg("device") = nb::none(), nb::arg("requires_grad") = nb::none(),
        nb::sig("def eye(n: int, m: int | None = None, dtype: " WEFT_DTYPE
-               " = None, device: str | None = None) -> Tensor"),
+               " = None, device: str | None = None, requires_grad: bool | None = None) -> Tensor"),
        R"(1 on the diagonal, 0 elsewhere; n rows and m columns, or as many as rows.
 
 >>> Tensor.eye(2, 3, dtype=dtypes.int32).tolist()
@@ -94,16 +96,18 @@ void bind_formulas(TensorClass& c) {
       .def_static(
           "linspace",
           [](nb::handle start, nb::handle stop, nb::handle steps, nb::handle dtype,
-             const Device& device) {
-            return Tensor::linspace(number_of(start, "linspace"), number_of(stop, "linspace"),
-                                    int_of(steps, "linspace"), dtype_or_float(dtype),
-                                    device.value_or(""));
+             const Device& device, std::optional<bool> requires_grad) {
+            return made(Tensor::linspace(number_of(start, "linspace"), number_of(stop, "linspace"),
+                                         int_of(steps, "linspace"), dtype_or_float(dtype),
+                                         device.value_or("")),
+                        requires_grad);
           },
           nb::arg("start"), nb::arg("stop"), nb::arg("steps"), nb::arg("dtype") = nb::none(),
-          nb::arg("device") = nb::none(),
+          nb::arg("device") = nb::none(), nb::arg("requires_grad") = nb::none(),
           nb::sig("def linspace(start: " WEFT_NUMBER ", stop: " WEFT_NUMBER
                   ", steps: int, dtype: " WEFT_DTYPE
-                  " = None, device: str | None = None) -> Tensor"),
+                  " = None, device: str | None = None, requires_grad: bool | None = None) -> "
+                  "Tensor"),
           R"(`steps` numbers from start to stop, both included, equally far apart.
 
 >>> Tensor.linspace(0, 1, 5).tolist()

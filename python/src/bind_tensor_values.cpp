@@ -312,7 +312,7 @@ Tensor tensor_of_data(nb::handle data, std::optional<DType> dtype, std::string_v
       return Tensor::full({}, *number, dtype, device);
     }
   }
-  if (dtype.value_or(dtypes::int32) == dtypes::int32) {
+  if (dtype.value_or(default_int()) == dtypes::int32) {
     if (std::optional<Tensor> few = few_ints(data, device)) return *std::move(few);
   }
   const nb::object parts =
@@ -348,16 +348,22 @@ void bind_tensor_values(nb::module_& m, TensorClass& c) {
 True
 )")
       .def(
-          "numpy", array_of, nb::sig("def numpy(self) -> NDArray[typing.Any]"),
-          R"(The values as a NumPy array, which cannot be written and which no later write changes. It is
-the tensor's memory itself on devices that have theirs in the process: a write to the tensor
-goes to other memory while the array lives.
+          "numpy",
+          [](const Tensor& x, bool copy) -> nb::object {
+            nb::object array = array_of(x);
+            return copy ? array.attr("copy")() : array;
+          },
+          nb::arg("copy") = true,
+          nb::sig("def numpy(self, copy: bool = True) -> NDArray[typing.Any]"),
+          R"(The values as a NumPy array of its own memory. With copy=False it cannot be written and no later
+write changes it: it is the tensor's memory itself on devices that have theirs in the process, and a
+write to the tensor goes to other memory while the array lives.
 
 >>> a = Tensor([1, 2])
->>> before = a.numpy()
+>>> before = a.numpy(copy=False)
 >>> a[0] = 7
->>> before, a.numpy()
-(array([1, 2], dtype=int32), array([7, 2], dtype=int32))
+>>> before, a.numpy(), before.flags.writeable, a.numpy().flags.writeable
+(array([1, 2], dtype=int32), array([7, 2], dtype=int32), False, True)
 )")
       .def("item", item_of, nb::sig("def item(self) -> typing.Any"),
            "The number of a tensor of one element.")

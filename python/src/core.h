@@ -64,6 +64,7 @@ void bind_errors();
 void bind_signals();
 void bind_types(nb::module_& m);
 void bind_dtype(nb::module_& m);
+void bind_default_dtypes(nb::module_& m);
 void bind_arena(nb::module_& m);
 void bind_node(nb::module_& m, UOpClass& c);
 void bind_definitions(UOpClass& c);

@@ -54,6 +54,7 @@ WEFT_MODULE(_core, "weft._core", weft_core_module, m) {
   bind_signals();
   bind_types(m);
   bind_dtype(m);
+  bind_default_dtypes(m);
   bind_arena(m);
   UOpClass uop(m, "UOp", R"(One immutable node of a graph: (op, dtype, sources, argument).
 

@@ -88,11 +88,8 @@ std::vector<Tensor> tensors_of(nb::handle first, const nb::args& more, std::stri
 DType dtype_of(nb::handle value);
 std::optional<DType> optional_dtype_of(nb::handle value);
 
-// A new tensor, which requires gradients or not.
-inline Tensor made(Tensor tensor, bool requires_grad) {
-  if (requires_grad) tensor.set_requires_grad();
-  return tensor;
-}
+// A new tensor: it requires gradients, or does not, or nothing is said about that.
+Tensor made(Tensor tensor, std::optional<bool> requires_grad);
 
 // ---- the parts of the class, one per file
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -210,12 +211,31 @@ std::vector<Tensor> tensors_of(nb::handle first, const nb::args& more, std::stri
 
 // ------------------------------------------------------------------------------------------ dtypes
 
+namespace {
+
+// Of weft.dtypes' names, in letters of either case.
+std::optional<DType> dtype_named(std::string name) {
+  static constexpr std::pair<std::string_view, DType> kOthers[] = {
+      {"half", dtypes::float16},       {"float", dtypes::float32}, {"double", dtypes::float64},
+      {"char", dtypes::int8},          {"short", dtypes::int16},   {"int", dtypes::int32},
+      {"long", dtypes::int64},         {"uchar", dtypes::uint8},   {"ushort", dtypes::uint16},
+      {"uint", dtypes::uint32},        {"ulong", dtypes::uint64},  {"fp8e4m3", dtypes::float8_e4m3},
+      {"fp8e5m2", dtypes::float8_e5m2}};
+  for (char& c : name) c = c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
+  for (const auto& [other, dtype] : kOthers) {
+    if (name == other) return dtype;
+  }
+  return parse_dtype(name);
+}
+
+}  // namespace
+
 DType dtype_of(nb::handle value) {
   std::optional<DType> dtype;
   if (nb::isinstance<DType>(value)) {
     dtype = *nb::inst_ptr<DType>(value);
   } else if (PyUnicode_Check(value.ptr())) {
-    dtype = parse_dtype(nb::cast<std::string>(value));
+    dtype = dtype_named(nb::cast<std::string>(value));
     if (!dtype) {
       throw DTypeError(
           fmt::format("[dtype] there is no dtype {}", nb::cast<std::string>(nb::str(value))));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft import dtypes
-from weft._core import DType, Ops, UOp, evaluate_bits
+from weft._core import DType, Ops, UOp, default_float, default_int, evaluate_bits
 from weft.errors import DTypeError, ShapeError
 
 Array = npt.NDArray[Any]
@@ -45,13 +46,27 @@ _WEFT_DTYPES.update({t: DType(name) for name, t in _NARROW_FLOATS.items() if t.k
 def bytes_of_data(data: Any, dtype: DType | None) -> tuple[Array, list[int], DType]:
     """The elements as bytes (of the array that was given, where they lie there in order), shape and dtype of what
     Tensor(data, dtype) is given; the dtype is one that holds the data exactly where it is not the one asked for."""
-    array = data if isinstance(data, (np.ndarray, np.generic)) else _array_of_list(data, dtype)
+    array: Any
+    if isinstance(data, (bytes, bytearray, memoryview)):
+        array = _array_of_buffer(np.frombuffer(data, np.uint8), dtype)
+    elif isinstance(data, os.PathLike):
+        array = _array_of_buffer(np.fromfile(data, np.uint8), dtype)
+    else:
+        array = data if isinstance(data, (np.ndarray, np.generic)) else _array_of_list(data, dtype)
     array = np.asarray(array)
     native = array.dtype.newbyteorder("=")
     if native not in _WEFT_DTYPES:
         raise DTypeError(f"[tensor] there are no tensors of NumPy's {array.dtype}")
     in_order = np.ascontiguousarray(array.astype(native, copy=False))
     return in_order.reshape(-1).view(np.uint8), list(array.shape), _WEFT_DTYPES[native]
+
+
+def _array_of_buffer(data: Array, dtype: DType | None) -> Array:
+    """The elements of raw memory: bytes, unless a dtype is given."""
+    target = np.dtype(np.uint8) if dtype is None else numpy_dtype(dtype)
+    if data.size % target.itemsize:
+        raise ShapeError(f"[tensor] {data.size} bytes are no whole number of elements of {target}")
+    return data.view(target)
 
 
 def _array_of_list(data: Any, dtype: DType | None) -> Array:
@@ -65,9 +80,10 @@ def _array_of_list(data: Any, dtype: DType | None) -> Array:
     if kind == "O" or kind not in "biuf":
         raise DTypeError(f"[tensor] a list holds numbers of at most 64 bits, not {_other_than_a_number(data)}")
     if array.size == 0 or (kind == "f" and dtype is None):
-        return array.astype(np.float32)
+        with np.errstate(over="ignore"):
+            return array.astype(numpy_dtype(default_float()))
     if kind in "iu":
-        wanted = np.dtype(np.int32) if dtype is None else numpy_dtype(dtype) if dtype.is_int else array.dtype
+        wanted = numpy_dtype(default_int()) if dtype is None else numpy_dtype(dtype) if dtype.is_int else array.dtype
         low, high = int(array.min()), int(array.max())
         if wanted.kind in "iu" and not (np.iinfo(wanted).min <= low and high <= np.iinfo(wanted).max):
             raise DTypeError(f"[tensor] {low if low < np.iinfo(wanted).min else high} is not a value of {wanted}")

@@ -158,7 +158,7 @@ def _contents(result: Any, changes: Recording) -> list[tuple[str, Tensor]]:
 
 def _array(tensor: Tensor) -> Array:
     narrow = tensor.dtype.is_float and tensor.dtype.bits < 32
-    return (tensor.float() if narrow else tensor).numpy()
+    return (tensor.float() if narrow else tensor).numpy(copy=False)
 
 
 def _kind(tensor: Tensor) -> str:

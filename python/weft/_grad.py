@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import ParamSpec, TypeVar
 
@@ -11,6 +12,16 @@ from weft._core import gradients_are_on, set_gradients
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+def within(context: AbstractContextManager[object], function: Callable[P, R]) -> Callable[P, R]:
+    """The function, each call of which runs in the context."""
+    @functools.wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        with context:
+            return function(*args, **kwargs)
+
+    return wrapped
 
 
 class _GradMode:

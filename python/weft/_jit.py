@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
+import traceback
 from collections.abc import Callable
 from types import MethodType
 from typing import Any, Generic, TypeVar, cast
 
-from weft._core import JitCapture, Tensor, is_capturing, is_recording
+from weft._core import JitCapture, Tensor, default_float, default_int, is_capturing, is_recording
 from weft._guards import PLAIN, Guards, Same, freeze, walk
 from weft._variable import BoundVariable, Variable, WatchedInt, WatchedVariable
 from weft.errors import JitError
 
 MOST_CAPTURES = 8
 MOST_SEEN = 64
+_OWN_FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 Result = TypeVar("Result")
 Tree = Any  # nested lists, tuples and dicts
@@ -69,7 +72,7 @@ class jit(Generic[Result]):
             return self.function(*args, **kwargs)
         tensors: list[Tensor] = []
         bound: dict[Variable, int] = {}
-        key = _flatten((args, kwargs), tensors, bound)
+        key = default_float(), default_int(), _flatten((args, kwargs), tensors, bound)
         values = tuple(bound.values())
         for capture in self._captures.get(key, ()):
             if not capture.guards.hold():
@@ -116,7 +119,10 @@ class jit(Generic[Result]):
             outputs: list[Tensor] = []
             places = {id(proxy): i for i, proxy in enumerate(proxies)}
             proxied_args, proxied_kwargs = _replace((args, kwargs), iter(proxies), WatchedVariable)
-            result = self.function(*proxied_args, **proxied_kwargs)
+            try:
+                result = self.function(*proxied_args, **proxied_kwargs)
+            except JitError as error:
+                raise _with_line(error) from None
             tree = _result_tree(result, outputs, places)
             return outputs
 
@@ -163,6 +169,16 @@ class jit(Generic[Result]):
 
     def _name(self) -> str:
         return getattr(self.function, "__name__", "the function")
+
+
+def _with_line(error: JitError) -> JitError:
+    """The same, which names the line of the program that it comes from."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith(_OWN_FOLDER)]
+    if not own:
+        return error
+    return JitError(f"{error}; line {own[-1].lineno} of {own[-1].filename}: {own[-1].line}").with_traceback(
+        error.__traceback__)
 
 
 # --------------------------------------------------------------------------------------- arguments

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from weft._core import DType, Tensor, from_bytes, memory_owners, tensor_identity, whole_memory
-from weft.errors import Error
+from weft.errors import DTypeError, Error
 
 
 def deepcopy(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
@@ -32,22 +32,25 @@ def deepcopy(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
 
 
 class _Tie(enum.IntEnum):
-    """Of a handle to gradients: without them, collecting them, detached from memory that does."""
+    """Of a handle to gradients: nothing said, collecting them, detached from memory that does, without them."""
 
     NONE = 0
     REQUIRED = 1
     DETACHED = 2
+    EXCLUDED = 3
 
 
 def _tie(tensor: Tensor) -> _Tie:
     if tensor.requires_grad:
         return _Tie.REQUIRED
-    return _Tie.DETACHED if whole_memory(tensor).requires_grad else _Tie.NONE
+    if whole_memory(tensor).requires_grad:
+        return _Tie.DETACHED
+    return _Tie.EXCLUDED if tensor.dtype.is_float and tensor.requires_grad is False else _Tie.NONE
 
 
 def _tied(tensor: Tensor, tie: int) -> Tensor:
-    if tie == _Tie.REQUIRED:
-        tensor.requires_grad = True
+    if tie in (_Tie.REQUIRED, _Tie.EXCLUDED):
+        tensor.requires_grad = tie == _Tie.REQUIRED
     return tensor.detach() if tie == _Tie.DETACHED else tensor
 
 
@@ -67,7 +70,7 @@ _memories: WeakValueDictionary[Any, _Memory] = WeakValueDictionary()
 
 
 def _parts(whole: Tensor, protocol: int) -> tuple[Any, ...]:
-    flat = whole.detach().numpy().reshape(-1).view(np.uint8)
+    flat = whole.detach().numpy(copy=False).reshape(-1).view(np.uint8)
     data = pickle.PickleBuffer(flat.data) if protocol >= 5 else flat.tobytes()
     return data, whole.dtype.name, whole.device
 
@@ -92,4 +95,6 @@ def reduce(tensor: Tensor, protocol: int) -> tuple[Callable[..., Tensor], tuple[
 def _tensor(whole: Tensor, dtype: str, shape: Any, strides: Any, offset: int, tie: int) -> Tensor:
     if strides is None:
         return _tied(whole.reshape(shape), tie)
+    if DType(dtype).itemsize != whole.dtype.itemsize:
+        raise DTypeError(f"[pickle] a tensor of {dtype} has no memory of {whole.dtype.name}: bitcast needs the same width")
     return _tied(whole.as_strided(shape, strides, offset).bitcast(dtype), tie)

@@ -1,4 +1,5 @@
-"""What weft raises. Every error is a `weft.Error` and one of Python's own kinds."""
+"""What weft raises. Every error is a `weft.Error`, a RuntimeError as most of PyTorch's are, and one of Python's own
+kinds."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ if TYPE_CHECKING:
     from weft._core import UOp
 
 
-class Error(Exception):
+class Error(RuntimeError):
     """The base of all errors of weft."""
 
 
@@ -25,7 +26,7 @@ class IndexError(Error, builtins.IndexError):
     """An access out of bounds."""
 
 
-class DeviceError(Error, RuntimeError):
+class DeviceError(Error):
     """A device that is not there, or tensors of two devices in one operation."""
 
 
@@ -33,11 +34,11 @@ class OutOfMemoryError(DeviceError, MemoryError):
     """The process gets no more memory. A device that has none for a buffer raises a DeviceError."""
 
 
-class CompileError(Error, RuntimeError):
+class CompileError(Error):
     """A kernel could not be compiled: by the compiler's fault, or because it does not fit."""
 
 
-class JitError(Error, RuntimeError):
+class JitError(Error):
     """A function that cannot be captured, or whose capture would not give what the function gives."""
 
 
@@ -71,7 +72,7 @@ class SpecError(Error, ValueError):
         self.node = node
 
 
-class InternalError(Error, RuntimeError):
+class InternalError(Error):
     """weft broke a promise of its own, or was handed a graph that has no meaning."""
 
 
@@ -85,7 +86,7 @@ class LoopStep(NamedTuple):
     change: str = ""
 
 
-class RewriteLoopError(Error, RuntimeError):
+class RewriteLoopError(Error):
     """Rules that never come to rest.
 
     kind is "cycle" when a node comes back, "growth" when every step makes a new node. `steps` are the

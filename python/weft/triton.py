@@ -85,7 +85,7 @@ class Kernel:
             self.function[grid](*tensors, *numbers, **options)
         for (number, dtype), tensor in zip(self._memory, tensors):
             if not interprets:
-                memory[number][...] = tensor.cpu().numpy().view(numpy_dtype(dtype))
+                memory[number][...] = tensor.cpu().numpy(copy=False).view(numpy_dtype(dtype))
 
     def compile(self, machine: int = 90) -> Mapping[str, Any]:
         """The kernel compiled for sm_<machine>, which need not be there: its text in each of Triton's languages, its

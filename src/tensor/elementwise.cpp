@@ -146,31 +146,10 @@ Tensor Tensor::where(const Tensor& condition, Number x, Number y) {
                 constant_value("where", device, type, y));
 }
 
-namespace {
-
-void check_element_dtype(const char* what, DType dtype) {
-  if (!dtype.is_void() && !dtype.is_index() && !dtype.is_pointer() && !dtype.is_vector()) return;
-  throw DTypeError(fmt::format("[{}] tensors do not have elements of {}", what, dtype.name()));
-}
-
-}  // namespace
-
 Tensor Tensor::cast(DType dtype) const {
   check_element_dtype("cast", dtype);
   if (dtype == this->dtype()) return *this;
   return tensor_of(cast_value(read(*this), dtype));
-}
-
-Tensor Tensor::bitcast(DType dtype) const {
-  check_element_dtype("bitcast", dtype);
-  if (dtype.item_bytes() != this->dtype().item_bytes()) {
-    throw DTypeError(fmt::format("[bitcast] cannot view the bits of {} as {}: {} bits against {}",
-                                 this->dtype().name(), dtype.name(), this->dtype().item_bytes() * 8,
-                                 dtype.item_bytes() * 8));
-  }
-  View view = view_;
-  view.dtype = dtype;
-  return viewed(std::move(view));
 }
 
 Tensor Tensor::add(const Tensor& y) const { return binary(Op::ADD, y); }

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,7 @@
 #include "value/movement.h"
 #include "value/operation_watch.h"
 #include "value/storage.h"
+#include "value/storage_watch.h"
 #include "value/tape.h"
 #include "value/value.h"
 #include "value/view.h"
@@ -186,6 +188,35 @@ Ref<Value> sum_of(Ref<Value> a, Ref<Value> b) {
   return apply(Op::ADD, dtype, shape, std::move(a), std::move(b));
 }
 
+// The Storages beneath a root of which nothing was said, where none requires a gradient. A capture
+// collects for those alone that it made.
+std::vector<Reached> reached_unsaid(const Ref<Value>& root, Ref<Value> seed) {
+  const StorageWatch* const capture = storage_watch();
+  std::unordered_multimap<const Value*, Ref<Storage>> by_version;
+  std::vector<const Value*> versions;
+  std::vector<Ref<Value>> owners;
+  for (Ref<Storage>& storage : Storage::all_unsaid()) {
+    if (capture != nullptr && storage->made_under() != capture->number()) continue;
+    Ref<Value> version = storage->version();
+    if (!version->dtype().is_float()) continue;
+    versions.push_back(version.get());
+    by_version.emplace(version.get(), std::move(storage));
+    owners.push_back(std::move(version));
+  }
+  std::vector<Reached> out;
+  for (Reached& by : WalkBack({.values = versions}).run(root, std::move(seed))) {
+    const auto [first, last] = by_version.equal_range(by.value);
+    for (auto at = first; at != last; ++at) {
+      out.push_back({by.value, 0, at->second, by.shape, by.gradient});
+    }
+  }
+  if (!out.empty()) return out;
+  throw Error(
+      "[backward] nothing that this was computed from requires a gradient, as far as that is "
+      "known: of tensors that nothing was said about, and of values that were asked for already, "
+      "it is not kept; set requires_grad");
+}
+
 }  // namespace
 
 bool Tensor::requires_grad() const {
@@ -206,7 +237,10 @@ Tensor& Tensor::set_requires_grad(bool required) {
     throw Error("[requires_grad] this was computed from tensors that require gradients; detach it");
   }
   if (required) is_detached_ = false;
-  if (!is_tracked && !is_detached_) storage_->set_leaf(required);
+  if (!is_tracked && !is_detached_) {
+    storage_->set_leaf(required);
+    storage_->set_excluded(!required);
+  }
   return *this;
 }
 
@@ -231,10 +265,8 @@ void Tensor::backward(const std::optional<Tensor>& gradient) const {
     return read(*this);
   }();
   WalkBack walk({.all_leaves = true});
-  std::vector<Reached> all = walk.run(root, std::move(seed));
-  if (!walk.leads_to_targets()) {
-    throw Error("[backward] nothing that this was computed from requires a gradient");
-  }
+  std::vector<Reached> all = walk.run(root, seed);
+  if (!walk.leads_to_targets()) all = reached_unsaid(root, std::move(seed));
   for (Reached& by : all) {
     if (!by.leaf) continue;
     View view = contiguous_view(by.leaf->dtype(), by.shape);
@@ -305,7 +337,7 @@ void Tensor::set_grad(const std::optional<Tensor>& grad) {
                                  text_of_shape(shape()), grad->dtype().name(),
                                  text_of_shape(grad->shape())));
   }
-  if (storage_->leaf_number() == 0) {
+  if (storage_->leaf_number() == 0 && (storage_->is_excluded() || is_detached_)) {
     throw Error("[grad] gradients are collected for tensors that require them, not for this one");
   }
   const bool is_whole = numel() == storage_->numel() && is_contiguous() && grad->is_contiguous() &&

@@ -232,7 +232,8 @@ Tensor Tensor::flatten(int64_t start, int64_t end) const {
 }
 
 Tensor Tensor::squeeze(std::optional<int64_t> axis) const {
-  const size_t only = axis ? axis_of("squeeze", *axis, view_.rank()) : 0;
+  const size_t least = 1;  // a scalar has nothing to lose along its one axis
+  const size_t only = axis ? axis_of("squeeze", *axis, std::max(view_.rank(), least)) : 0;
   View view{view_.dtype, {}, {}, view_.offset};
   for (size_t i = 0; i < view_.rank(); i++) {
     if (!axis || i == only) assume_exact({view_.shape[i]});

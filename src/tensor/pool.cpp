@@ -17,6 +17,7 @@
 #include "tensor/chosen.h"
 #include "tensor/operand.h"
 #include "tensor/positions.h"
+#include "tensor/promote.h"
 #include "tensor/windows.h"
 #include "value/number_watch.h"
 #include "weft/tensor.h"
@@ -70,7 +71,7 @@ Tensor Tensor::avg_pool2d(const PoolOptions& options) const {
   WindowAxes axes = axes_of("avg_pool2d", *this, options);
   const WindowAxes asked = axes;
   count_windows("avg_pool2d", axes, options.ceil_mode);
-  const Tensor x = dtype().is_float() ? *this : cast(dtypes::float32);
+  const Tensor x = dtype().is_float() ? *this : cast(default_float());
   const Tensor windows = windows_of(x, axes, kNothing);
   bool is_uniform = true;
   for (size_t i = 0; i < axes.size(); i++) {

@@ -1,6 +1,7 @@
 // The lattice of dtypes.
 #include "tensor/promote.h"
 
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -51,7 +52,26 @@ constexpr OpSet kRealFunctions = {Op::FDIV, Op::RECIP, Op::SQRT, Op::EXP2, Op::L
 // Division on bool is that of integers.
 constexpr OpSet kDivisions = {Op::IDIV, Op::MOD, Op::CDIV, Op::CMOD};
 
+std::atomic<Scalar> float_of_numbers = Scalar::kFloat32, int_of_numbers = Scalar::kInt32;
+
 }  // namespace
+
+DType default_float() { return DType{float_of_numbers.load(std::memory_order_relaxed)}; }
+DType default_int() { return DType{int_of_numbers.load(std::memory_order_relaxed)}; }
+
+void set_default_float(DType dtype) {
+  if (!dtype.is_float()) {
+    throw DTypeError(fmt::format("[default_float] {} is not a float dtype", dtype.name()));
+  }
+  float_of_numbers.store(dtype.scalar, std::memory_order_relaxed);
+}
+
+void set_default_int(DType dtype) {
+  if (!dtype.is_int() || dtype.is_index()) {
+    throw DTypeError(fmt::format("[default_int] {} is not an integer dtype", dtype.name()));
+  }
+  int_of_numbers.store(dtype.scalar, std::memory_order_relaxed);
+}
 
 DType promote(std::string_view what, DType a, DType b) {
   if (a == b) return a;
@@ -60,8 +80,8 @@ DType promote(std::string_view what, DType a, DType b) {
 }
 
 DType dtype_of_number(Number number) {
-  constexpr DType dtypes_of[] = {dtypes::bool_, dtypes::int32, dtypes::float32};
-  return dtypes_of[number.index()];
+  if (number.index() == 0) return dtypes::bool_;
+  return number.index() == 1 ? default_int() : default_float();
 }
 
 DType promote(DType tensor, Number number) {
@@ -108,8 +128,13 @@ void check_fits(std::string_view what, DType dtype, Number number) {
                                dtype.name(), range.lo, most));
 }
 
+void check_element_dtype(const char* what, DType dtype) {
+  if (!dtype.is_void() && !dtype.is_index() && !dtype.is_pointer() && !dtype.is_vector()) return;
+  throw DTypeError(fmt::format("[{}] tensors do not have elements of {}", what, dtype.name()));
+}
+
 DType operand_dtype(Op op, DType type) {
-  if (kRealFunctions.has(op) && !type.is_float()) return dtypes::float32;
+  if (kRealFunctions.has(op) && !type.is_float()) return default_float();
   if (kDivisions.has(op) && type.is_bool()) return dtypes::int32;
   if (!spec::accepts(op, type)) {
     throw DTypeError(fmt::format("[{}] it is not defined on {}; it takes {}", name_of(op),

@@ -31,6 +31,9 @@ Sizes axes_of(std::string_view what, const Axes& axes, size_t rank) {
     for (size_t i = 0; i < rank; i++) result.push_back(int64_t(i));
     return result;
   }
+  if (rank == 0 && std::ranges::all_of(*axes, [](int64_t a) { return a == 0 || a == -1; })) {
+    return result;  // a scalar has one element along either
+  }
   for (const int64_t axis : *axes) result.push_back(int64_t(axis_of(what, axis, rank)));
   std::sort(result.begin(), result.end());
   const auto* twice = std::adjacent_find(result.begin(), result.end());
@@ -108,7 +111,7 @@ Tensor Tensor::prod(const Axes& axes, bool keepdim) const { return reduce(Op::MU
 Tensor Tensor::mean(const Axes& axes, bool keepdim) const {
   const Sizes over = axes_of("mean", axes, view_.rank());
   const ReducedShapes shapes = reduced_shapes(shape(), over, keepdim);
-  const DType result = dtype().is_float() ? dtype() : dtypes::float32;
+  const DType result = dtype().is_float() ? dtype() : default_float();
   const DType type = reduced_dtypes(Op::ADD, result).accumulator;
   Ref<Value> sum = reduce_value(Op::ADD, cast_value(read(*this), type), over, shapes);
   const Ref<Value> count = wrapped_constant(device_of(*this), type, shapes.count);

@@ -147,8 +147,8 @@ bool is_exact_in_float32(Number number, int64_t count) {
 Tensor Tensor::arange(Number start, Number stop, Number step, std::optional<DType> dtype,
                       std::string_view device_name) {
   const DType type = dtype.value_or(promote(promote(dtype_of_number(start), stop), step).is_float()
-                                        ? dtypes::float32
-                                        : dtypes::int32);
+                                        ? default_float()
+                                        : default_int());
   check_dtype("arange", type);
   if (type.is_bool()) throw DTypeError("[arange] there are no numbers in bool");
   Device& device = find_device(device_name);
@@ -270,6 +270,10 @@ Tensor& Tensor::realize() {
 }
 
 void Tensor::realize(std::span<Tensor* const> tensors) {
+  if (StorageWatch* watch = storage_watch()) {  // what is captured is computed together
+    for (const Tensor* tensor : tensors) watch->touch(*tensor->storage_);
+    return;
+  }
   for (Tensor* tensor : tensors) tensor->leave_rest();  // a second time does nothing
   std::vector<Storage*> storages;
   for (Tensor* tensor : tensors) storages.push_back(tensor->storage_.get());

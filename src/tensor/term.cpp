@@ -97,7 +97,7 @@ Term polynomial(const Term& x, std::span<const double> coefficients) {
   return sum;
 }
 
-DType real_dtype(DType dtype) { return dtype.is_float() ? dtype : dtypes::float32; }
+DType real_dtype(DType dtype) { return dtype.is_float() ? dtype : default_float(); }
 DType computing_dtype(DType real) { return real.bits() < 32 ? dtypes::float32 : real; }
 
 Term real_term(const Tensor& x) {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -40,6 +41,12 @@ namespace {
 std::unordered_map<int64_t, Storage*>& leaves() {
   static auto* const kLeaves = new std::unordered_map<int64_t, Storage*>;
   return *kLeaves;
+}
+
+// Those of which nothing was said; under the lock of the graph.
+std::unordered_set<Storage*>& unsaid() {
+  static auto* const kUnsaid = new std::unordered_set<Storage*>;
+  return *kUnsaid;
 }
 
 std::atomic<Storage::Forget> forget_foreign = nullptr;
@@ -106,10 +113,11 @@ void Storage::set_foreign(Forget forget) {
 
 Storage::~Storage() {
   if (is_foreign_) forget_foreign.load(std::memory_order_acquire)(*this);
-  if (was_pending_ || leaf_ || place_ != 0) {
+  if (was_pending_ || leaf_number_ != 0 || is_listed_ || place_ != 0) {
     const std::lock_guard lock(graph_mutex());
     end_pending(pending_);
-    if (leaf_) leaves().erase(leaf_->number);
+    if (leaf_number_ != 0) leaves().erase(leaf_number_);
+    if (is_listed_) unsaid().erase(this);
     if (place_ != 0) waiting().by_place.erase(place_);
   }
   version_->remove_storage();
@@ -158,12 +166,12 @@ Ref<Value> Storage::read(const View& view, Tie tie) const {
 Ref<Value> Storage::read_all(Ints shape) const {
   if (StorageWatch* watch = storage_watch()) watch->touch(const_cast<Storage&>(*this));
   const std::lock_guard lock(graph_mutex());
-  const bool is_it = !leaf_ && (!pending_ || version_->is_filled());
+  const bool is_it = leaf_number_ == 0 && (!pending_ || version_->is_filled());
   return is_it && equal(shape, version_->shape()) ? version_ : Ref<Value>();
 }
 
 Ref<Value> Storage::read_locked(const View& view, Tie tie) const {
-  if (tie == Tie::kAttached && leaf_) return view_of(version_on_tape(), view);
+  if (tie == Tie::kAttached && leaf_number_ != 0) return view_of(version_on_tape(), view);
   if (!pending_ || version_->is_filled() || view.numel() == 0) return view_of(version_, view);
   const PendingRead found =
       number_watch() == nullptr ? pending_->find(view) : find_step_by_step(view);
@@ -347,39 +355,54 @@ std::vector<Ref<Storage>> Storage::take_waiting(uint64_t most) {
 // -------------------------------------------------------------------------------------- gradients
 
 Ref<Value> Storage::version_on_tape() const {
-  if (!leaf_ || version_->is_tracked() || !gradients_are_on()) return version_;
-  return Value::make_leaf(version_, leaf_->number);
+  if (leaf_number_ == 0 || version_->is_tracked() || !gradients_are_on()) return version_;
+  return Value::make_leaf(version_, leaf_number_);
 }
 
 int64_t Storage::leaf_number() const {
   const std::lock_guard lock(graph_mutex());
-  return leaf_ ? leaf_->number : 0;
+  return leaf_number_;
 }
 
 void Storage::set_leaf(bool is_leaf) {
   static int64_t last_number = 0;
-  std::unique_ptr<Leaf> dropped;
+  Ref<Storage> dropped;
   const std::lock_guard lock(graph_mutex());
-  if (bool(leaf_) == is_leaf) return;
+  if ((leaf_number_ != 0) == is_leaf) return;
   if (is_leaf) {
-    leaf_ = std::make_unique<Leaf>(Leaf{.number = ++last_number, .gradient = {}});
-    leaves().emplace(leaf_->number, this);
+    leaf_number_ = ++last_number;
+    leaves().emplace(leaf_number_, this);
   } else {
-    leaves().erase(leaf_->number);
-    dropped = std::move(leaf_);
+    leaves().erase(std::exchange(leaf_number_, 0));
+    std::swap(dropped, gradient_);
   }
+}
+
+void Storage::list_as_unsaid() {
+  const std::lock_guard lock(graph_mutex());
+  if (!std::exchange(is_listed_, true)) unsaid().insert(this);
+}
+
+std::vector<Ref<Storage>> Storage::all_unsaid() {
+  std::vector<Ref<Storage>> out;
+  const std::lock_guard lock(graph_mutex());
+  for (Storage* storage : unsaid()) {
+    const bool is_one = storage->leaf_number_ == 0 && !storage->is_excluded();
+    if (is_one && storage->try_retain()) out.push_back(Ref<Storage>::adopt(storage));
+  }
+  return out;
 }
 
 Ref<Storage> Storage::gradient() const {
   if (StorageWatch* watch = storage_watch()) watch->touch(const_cast<Storage&>(*this));
   const std::lock_guard lock(graph_mutex());
-  return leaf_ ? leaf_->gradient : Ref<Storage>();
+  return gradient_;
 }
 
 void Storage::set_gradient(Ref<Storage> gradient) {
   if (StorageWatch* watch = storage_watch()) watch->touch(*this);
   const std::lock_guard lock(graph_mutex());
-  if (leaf_) std::swap(leaf_->gradient, gradient);
+  std::swap(gradient_, gradient);
 }
 
 Ref<Storage> Storage::find_leaf(int64_t number) {

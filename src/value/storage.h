@@ -65,6 +65,15 @@ class Storage {
   // Gradients are collected for it. Its number names it on the tape; 0: it is no leaf.
   int64_t leaf_number() const;
   void set_leaf(bool is_leaf);
+  // What was said about its gradients: they are wanted of a leaf; of others, nothing or that none
+  // are. Those that were made of data, and of which nothing was said, are listed as long as they
+  // live.
+  bool is_excluded() const { return is_excluded_.load(std::memory_order_relaxed); }
+  void set_excluded(bool is_excluded) {
+    is_excluded_.store(is_excluded, std::memory_order_relaxed);
+  }
+  void list_as_unsaid();
+  static std::vector<Ref<Storage>> all_unsaid();
   // What was collected, laid out as this. None at first.
   Ref<Storage> gradient() const;
   void set_gradient(Ref<Storage> gradient);
@@ -100,11 +109,6 @@ class Storage {
   Storage(Ref<Value> version, int64_t origin);
   ~Storage();
 
-  struct Leaf {
-    int64_t number;
-    Ref<Storage> gradient;
-  };
-
   Ref<Value> read_locked(const View& view, Tie tie) const;
   PendingRead find_step_by_step(const View& view) const;
   // The version, as a leaf where it is one.
@@ -127,12 +131,15 @@ class Storage {
   DType dtype_;
   bool was_pending_ = false;  // it has had pending stores
   bool is_foreign_ = false;
+  bool is_listed_ = false;  // as one of which nothing was said
+  std::atomic<bool> is_excluded_ = false;
   int64_t numel_;
   int64_t origin_;
   Device* device_;
   Ref<Value> version_;
   std::unique_ptr<PendingStores> pending_;  // ends at version_
-  std::unique_ptr<Leaf> leaf_;
+  int64_t leaf_number_ = 0;
+  Ref<Storage> gradient_;
   uint64_t place_ = 0;  // among those that wait; 0: it does not
 };
 

@@ -38,7 +38,7 @@ StorageWatch* storage_watch() {
 void refuse_values_while_captured() {
   if (storage_watch() == nullptr) return;
   throw JitError(
-      "[jit] the function asks for values while it is captured (realize, item, tolist, numpy, "
+      "[jit] the function asks for values while it is captured (item, tolist, numpy, "
       "print, bool or a condition on a tensor): replays could not do the same with theirs; return "
       "the tensor and look at it outside, or choose with where()");
 }

@@ -72,6 +72,8 @@ void Tape::collect(std::span<Value* const> roots, const Targets& targets) {
   // Leaves lie beneath tracked Values alone.
   const bool tracked_only = std::all_of(targets.values.begin(), targets.values.end(),
                                         [](const Value* v) { return v->is_tracked(); });
+  std::vector<const Value*> values(targets.values.begin(), targets.values.end());
+  std::sort(values.begin(), values.end());
   const auto is_target = [&](const Value& v) {
     if (v.linked_step() != nullptr) return true;
     if (v.is_leaf()) {
@@ -81,7 +83,7 @@ void Tape::collect(std::span<Value* const> roots, const Targets& targets) {
         return true;
       }
     }
-    return std::find(targets.values.begin(), targets.values.end(), &v) != targets.values.end();
+    return std::binary_search(values.begin(), values.end(), &v);
   };
   std::unordered_map<const Value*, uint32_t> step_of;
   std::vector<Opened> stack;

@@ -19,34 +19,42 @@ def address(array: Any) -> int:
     return int(array.__array_interface__["data"][0])
 
 
+def test_numpy_copies_unless_it_is_told_not_to() -> None:
+    t = Tensor([1.0, 2.0])
+    a = t.numpy()
+    a[0] = 7
+    assert a.flags.writeable and t.tolist() == [1, 2] and address(a) != address(t.numpy(copy=False))
+    assert t.reshape(2, 1).T.numpy().flags.c_contiguous
+
+
 def test_numpy_is_the_memory_itself() -> None:
     t = Tensor([1.0, 2.0, 3.0, 4.0])
-    a, b = t.numpy(), t.numpy()
+    a, b = t.numpy(copy=False), t.numpy(copy=False)
     assert address(a) == address(b) and not a.flags.writeable
     part = t.reshape(2, 2).T[1:]
-    assert part.numpy().tolist() == [[2, 4]] and address(part.numpy()) == address(a) + 4
+    assert part.numpy(copy=False).tolist() == [[2, 4]] and address(part.numpy(copy=False)) == address(a) + 4
     with pytest.raises(ValueError):
         a[0] = 1
-    assert t[::-1].numpy().tolist() == [4, 3, 2, 1]
-    assert t.sum().numpy().shape == () and Tensor.zeros(0, 3).numpy().shape == (0, 3)
+    assert t[::-1].numpy(copy=False).tolist() == [4, 3, 2, 1]
+    assert t.sum().numpy(copy=False).shape == () and Tensor.zeros(0, 3).numpy(copy=False).shape == (0, 3)
 
 
 def test_a_write_copies_while_the_array_lives() -> None:
     t = Tensor([1.0, 2.0])
-    a = t.numpy()
+    a = t.numpy(copy=False)
     t[0] = 9
     assert t.tolist() == [9, 2] and a.tolist() == [1, 2]
-    assert address(t.numpy()) != address(a)
-    b = t.numpy()
+    assert address(t.numpy(copy=False)) != address(a)
+    b = t.numpy(copy=False)
     place = address(b)
     del b
     t[0] = 8
     t.realize()
-    assert address(t.numpy()) == place  # in place: no array is left
+    assert address(t.numpy(copy=False)) == place  # in place: no array is left
 
 
 def test_the_array_outlives_the_tensor() -> None:
-    a = Tensor([5, 6]).numpy()
+    a = Tensor([5, 6]).numpy(copy=False)
     for _ in range(20):
         Tensor([7, 8]).realize()
     assert a.tolist() == [5, 6]
@@ -62,7 +70,7 @@ def test_a_replay_copies_while_the_array_lives() -> None:
 
     arrays = []
     for i in range(5):
-        arrays.append((w.numpy(), f(Tensor(float(i))).numpy()))
+        arrays.append((w.numpy(copy=False), f(Tensor(float(i))).numpy(copy=False)))
     assert [a.tolist() for a, _ in arrays] == [[0, 0], [0, 0], [1, 0], [2, 0], [3, 0]]
     assert [b.tolist() for _, b in arrays] == [[float(i), 0] for i in range(5)]
 
@@ -110,7 +118,7 @@ def test_import_is_zero_copy_and_written_at_once() -> None:
     reshaped = Tensor.zeros(6).assign(t.reshape(6)).realize()
     t[0, 0] = 100
     assert a[0, 0] == 100 and reshaped.tolist() == [7, 3, 4, 2, 2, 2]
-    assert t.numpy().tolist() == a.tolist() and address(t.numpy()) != address(a)
+    assert t.numpy(copy=False).tolist() == a.tolist() and address(t.numpy(copy=False)) != address(a)
 
 
 def test_imports_of_one_memory_are_one_storage() -> None:
@@ -206,7 +214,7 @@ def test_torch() -> None:
 def test_the_memory_goes_with_the_array() -> None:
     before = weft.counters.live_bytes
     t = Tensor.zeros(1000).realize()
-    a = t.numpy()
+    a = t.numpy(copy=False)
     t[0] = 1
     t.realize()
     assert weft.counters.live_bytes - before >= 8000 and a[0] == 0  # the old content, and the new

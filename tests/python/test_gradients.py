@@ -39,7 +39,7 @@ def test_item_before_backward() -> None:
     expected = (np.cos(e) - np.sin(e) / e) * 2 * np.array([1, 2, 3])
     np.testing.assert_allclose(grad(x), expected, 2e-4)
     with pytest.raises(weft.Error, match="requires a gradient"):
-        Tensor([1.0]).backward()
+        Tensor([1.0], requires_grad=False).backward()
 
 
 def test_backward_adds_up() -> None:
@@ -243,7 +243,33 @@ def test_bad_input() -> None:
     with pytest.raises(weft.ShapeError, match=r"\[grad\]"):
         leaf(1.0).grad = Tensor([1.0, 2.0])
     with pytest.raises(weft.Error, match="not for this one"):
-        Tensor([1.0]).grad = Tensor([1.0])
+        Tensor([1.0], requires_grad=False).grad = Tensor([1.0])
+
+
+def test_nothing_said_about_gradients() -> None:
+    x, constant, used = Tensor([1.0, 2.0]), Tensor([3.0, 4.0], requires_grad=False), Tensor([2, 3])
+    assert (x.requires_grad, constant.requires_grad, used.requires_grad) == (None, False, False)
+    assert ((x * 2).requires_grad, x.detach().requires_grad, Tensor.zeros(2, requires_grad=None).requires_grad) == (
+        None, False, None)
+    y = x * constant * used
+    y.sum().backward()
+    y = x * x
+    y.sum().backward()
+    assert grad(x) == [6 + 2, 12 + 4] and constant.grad is None and used.grad is None
+    w = leaf(1.0, 1.0)  # where something requires a gradient, what nothing was said about does not
+    x.grad = None
+    (x * w).sum().backward()
+    assert x.grad is None and grad(w) == [1, 2]
+    with pytest.raises(weft.Error, match="requires a gradient"):
+        (constant * 2).sum().backward()
+    x.requires_grad_(None)
+    assert x.requires_grad is None
+    x.requires_grad = False
+    with pytest.raises(weft.Error, match="requires a gradient"):
+        (x * 2).sum().backward()
+    x.requires_grad = True
+    (x * 2).sum().backward()
+    assert grad(x) == [2, 2]
 
 
 def test_sine_and_cosine_of_one_number_in_one_kernel() -> None:

@@ -242,7 +242,7 @@ def test_values_asked_for_while_captured() -> None:
     w = Tensor([1.0])
     asked: dict[str, Any] = {
         "item": lambda x: x.sum().item(), "tolist": lambda x: x.tolist(), "numpy": lambda x: x.numpy(),
-        "bool": lambda x: bool(x.sum() > 1), "print": lambda x: repr(x), "realize": lambda x: (x + 1).realize(),
+        "bool": lambda x: bool(x.sum() > 1), "print": lambda x: repr(x),
         "known": lambda x: w.item(), "array": lambda x: np.asarray(x)}
     for ask in asked.values():
         def f(x: Tensor, ask: Any = ask) -> Tensor:
@@ -251,9 +251,25 @@ def test_values_asked_for_while_captured() -> None:
 
         g = jit(f)
         g(Tensor([1.0]))
-        with pytest.raises(JitError, match="asks for values while it is captured"):
+        with pytest.raises(JitError, match="asks for values while it is captured") as error:
             g(Tensor([1.0]))
+        assert f"line {f.__code__.co_firstlineno + 1} of {__file__}: ask(x)" in str(error.value) or "lambda" in str(error.value)
         assert w.item() == 1
+
+
+def test_realize_is_a_part_of_the_capture() -> None:
+    total = Tensor([0.0])
+
+    @jit
+    def f(x: Tensor) -> Tensor:
+        y = (x @ x).realize()
+        total.assign(total + y.sum()).realize()
+        return (y * 2).realize()
+
+    for i in range(5):
+        x = np.array([[1.0, i], [0.0, 2.0]], np.float32)
+        assert f(Tensor(x)).tolist() == (x @ x * 2).tolist()
+    assert total.item() == sum(np.square(1) + 3 * i + 4 for i in range(5)) and f.captures == 1
 
 
 def test_results_are_tensors_and_plain_values() -> None:
@@ -387,7 +403,7 @@ def test_gradients_of_arguments() -> None:
 def test_no_gradient_passes_out() -> None:
     w = Tensor([3.0], requires_grad=True)
     function = jit(lambda: w * 2)
-    assert [function().requires_grad for _ in range(4)] == [False] * 4
+    assert not any(function().requires_grad for _ in range(4))
     assert (w * 2).requires_grad
 
 

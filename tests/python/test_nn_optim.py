@@ -293,10 +293,21 @@ def test_a_step_is_no_part_of_a_gradient() -> None:
     assert tensor.grad is not None and tensor.grad.tolist() == [2] and loss.item() == 9
 
 
+def test_an_optimiser_asks_for_gradients_where_nothing_was_said() -> None:
+    a, b, c = Tensor([1.0]), Tensor([2.0]) * 2, Tensor([1.0], requires_grad=False)
+    optimizer = optim.SGD([a, b, c, Tensor([1])], lr=0.5)
+    assert [len(optimizer.params), len(optimizer.buffers)] == [2, 2] and a.requires_grad and b.requires_grad
+    (a * b * c).sum().backward()
+    optimizer.step()
+    assert (a.tolist(), b.tolist(), c.tolist()) == ([-1.0], [3.5], [1.0])
+    norm = nn.BatchNorm(2)
+    assert [norm.running_mean.requires_grad, norm.running_var.requires_grad] == [False, False]
+
+
 WRONG = [
     (lambda t: optim.SGD([t], lr=-1), ValueError, r"\[SGD\] a rate of -1; 0 or more"),
     (lambda t: optim.SGD([]), ValueError, r"\[SGD\] no tensor with requires_grad"),
-    (lambda t: optim.Adam([Tensor([1.0])]), ValueError, r"\[Adam\] no tensor with requires_grad"),
+    (lambda t: optim.Adam([Tensor([1.0], requires_grad=False)]), ValueError, r"\[Adam\] no tensor with requires_grad"),
     (lambda t: optim.Adam([1.0]), TypeError, r"\[Adam\] a parameter is a Tensor, not a float"),
     (lambda t: optim.SGD([t], nesterov=True), ValueError, r"\[SGD\] nesterov needs a momentum"),
     (lambda t: optim.Muon([t]), weft.ShapeError, r"\[Muon\] a parameter of shape \(1,\); two axes"),

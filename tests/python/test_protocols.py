@@ -22,13 +22,15 @@ def test_pickle_of_every_dtype(dtype: weft.ir.DType, protocol: int) -> None:
     for shape in [(), (0,), (2, 3), (2, 0, 3)]:
         t = Tensor.arange(6)[:Tensor.empty(shape).numel()].reshape(shape).cast(dtype)
         back = pickle.loads(pickle.dumps(t, protocol))
-        assert (back.shape, back.dtype, back.device, back.requires_grad) == (t.shape, dtype, t.device, False)
+        assert (back.shape, back.dtype, back.device, back.requires_grad) == (t.shape, dtype, t.device, t.requires_grad)
         assert back.tolist() == t.tolist() and not back.shares_memory_with(t)
 
 
 def test_pickle_keeps_requires_grad() -> None:
     w = Tensor([1.0, 2.0], requires_grad=True)
     plain, other = pickle.loads(pickle.dumps([w.detach(), w]))
+    said, unsaid = pickle.loads(pickle.dumps([Tensor([1.0], requires_grad=False), Tensor([1.0])]))
+    assert said.requires_grad is False and unsaid.requires_grad is None
     assert other.requires_grad and other.is_leaf and not plain.requires_grad and plain.shares_memory_with(other)
     (other * other).sum().backward()
     assert other.grad.tolist() == [2, 4] and w.grad is None

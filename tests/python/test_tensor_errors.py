@@ -69,7 +69,7 @@ INDEX_ERRORS: dict[str, Callable[[], Any]] = {
 DTYPE_ERRORS: dict[str, Callable[[], Any]] = {
     "dtype": lambda: t(2, dtype="float31"),
     "void": lambda: t(2, dtype=dtypes.void),
-    "bitcast": lambda: t(2).bitcast(dtypes.int64),
+    "bitcast": lambda: t(2).bitcast(dtypes.bool),
     "and": lambda: t(2) & t(2),
     "shift": lambda: t(2) << 1,
     "strings": lambda: Tensor(np.array(["a"])),

@@ -125,19 +125,22 @@ at::Tensor give_heads(const weft::Tensor& x, const at::Tensor& query) {
   return laid;
 }
 
-// (batch, heads, length, size) each, of one dtype; as many heads, or a multiple, for queries.
+// (batch, heads, length, size) each, of one dtype; as many heads, or a multiple, for queries. Sizes
+// may be symbols: a compiler that asks has the answer as a guard.
 bool fit(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) {
   const auto is_one = [&](const at::Tensor& t) {
-    return t.dim() == 4 && t.numel() != 0 && t.scalar_type() == query.scalar_type();
+    return t.dim() == 4 && t.sym_numel() != 0 && t.scalar_type() == query.scalar_type();
   };
-  return is_one(query) && is_one(key) && is_one(value) && query.size(0) == key.size(0) &&
-         query.size(0) == value.size(0) && key.size(1) == value.size(1) &&
-         key.size(2) == value.size(2) && query.size(3) == key.size(3) &&
-         query.size(1) % key.size(1) == 0;
+  if (!is_one(query) || !is_one(key) || !is_one(value)) return false;
+  const c10::SymIntArrayRef q = query.sym_sizes(), k = key.sym_sizes(), v = value.sym_sizes();
+  return q[0] == k[0] && q[0] == v[0] && k[1] == v[1] && k[2] == v[2] && q[3] == k[3] &&
+         q[1] % k[1] == 0;
 }
 bool fits_as_mask(const MaybeTensor& mask, const at::Tensor& query, const at::Tensor& key) {
-  return !is_given(mask) || at::is_expandable_to(mask->sizes(), {query.size(0), query.size(1),
-                                                                 query.size(2), key.size(2)});
+  if (!is_given(mask)) return true;
+  const c10::SymIntArrayRef q = query.sym_sizes();
+  const c10::SymInt weights[] = {q[0], q[1], q[2], key.sym_size(2)};
+  return at::is_expandable_to(mask->sym_sizes(), weights);
 }
 
 using Attended = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt,
@@ -238,7 +241,7 @@ int64_t choice(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
   const auto is_here = [&](const at::Tensor& t) { return t.device() == query.device(); };
   bool fits = at::globalContext().userEnabledOverrideableSDP() && fit(query, key, value) &&
               is_here(key) && is_here(value) && c10::isFloatingType(query.scalar_type());
-  fits = fits && (enable_gqa || query.size(1) == key.size(1));
+  fits = fits && (enable_gqa || query.sym_size(1) == key.sym_size(1));
   fits = fits && (!is_given(mask) || is_here(*mask)) && fits_as_mask(mask, query, key);
   return int64_t(fits ? at::SDPBackend::overrideable : at::SDPBackend::math);
 }

@@ -46,16 +46,21 @@ struct LogicalNotMeta : at::TensorIteratorBase {
 
 // Floats have no bits, and bools none to shift or divide: they are refused at the call.
 enum class Bools : uint8_t { kTaken, kRefused };
-template <auto f, Bools bools>
+template <auto f, Bools bools, const char* name>
 weft::Tensor of_integers(const Shaped& s, const at::Tensor& a, const at::Tensor& b) {
-  TORCH_CHECK_NOT_IMPLEMENTED(c10::isIntegralType(*s.common, bools == Bools::kTaken),
-                              "an operator of integers is not implemented for '", *s.common, "'");
+  TORCH_CHECK_NOT_IMPLEMENTED(c10::isIntegralType(*s.common, bools == Bools::kTaken), '"', name,
+                              "_cpu\" not implemented for '", *s.common, "'");
   return compute(s, f, a, b);
 }
-template <auto f>
-constexpr auto kOfBits = of_integers<f, Bools::kTaken>;
-template <auto f>
-constexpr auto kOfIntegers = of_integers<f, Bools::kRefused>;
+template <auto f, const char* name>
+constexpr auto kOfBits = of_integers<f, Bools::kTaken, name>;
+template <auto f, const char* name>
+constexpr auto kOfIntegers = of_integers<f, Bools::kRefused, name>;
+
+// What PyTorch calls them. NOLINTBEGIN: arguments of templates
+constexpr char kAnd[] = "bitwise_and", kOr[] = "bitwise_or", kXor[] = "bitwise_xor";
+constexpr char kLeft[] = "lshift", kRight[] = "rshift", kGcd[] = "gcd", kLcm[] = "lcm";
+// NOLINTEND
 
 template <Op op>
 Term bits(const Term& x, const Term& y) {
@@ -100,11 +105,11 @@ Term lcm(const Term& x, const Term& y) {
   structured<ComparisonMeta, kPlain<logical<op>>, at::_ops::name, at::_ops::name##_, \
              at::_ops::name##_out>(m)
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  WEFT_BITS(bitwise_and, kOfBits<bits<Op::AND>>);
-  WEFT_BITS(bitwise_or, kOfBits<bits<Op::OR>>);
-  WEFT_BITS(bitwise_xor, kOfBits<bits<Op::XOR>>);
-  WEFT_BITS(bitwise_left_shift, kOfIntegers<bits<Op::SHL>>);
-  WEFT_BITS(bitwise_right_shift, kOfIntegers<shift_right>);
+  WEFT_BITS(bitwise_and, (kOfBits<bits<Op::AND>, kAnd>));
+  WEFT_BITS(bitwise_or, (kOfBits<bits<Op::OR>, kOr>));
+  WEFT_BITS(bitwise_xor, (kOfBits<bits<Op::XOR>, kXor>));
+  WEFT_BITS(bitwise_left_shift, (kOfIntegers<bits<Op::SHL>, kLeft>));
+  WEFT_BITS(bitwise_right_shift, (kOfIntegers<shift_right, kRight>));
   structured<at::meta::structured_bitwise_not, kPlain<invert>, at::_ops::bitwise_not,
              at::_ops::bitwise_not_, at::_ops::bitwise_not_out>(m);
   WEFT_LOGICAL(logical_and, Op::AND);
@@ -113,30 +118,27 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   structured<LogicalNotMeta, logical_not, at::_ops::logical_not, at::_ops::logical_not_,
              at::_ops::logical_not_out>(m);
 
-  structured<at::meta::structured_gcd, kOfIntegers<gcd>, at::_ops::gcd, at::_ops::gcd_,
+  structured<at::meta::structured_gcd, kOfIntegers<gcd, kGcd>, at::_ops::gcd, at::_ops::gcd_,
              at::_ops::gcd_out>(m);
-  structured<at::meta::structured_lcm, kOfIntegers<lcm>, at::_ops::lcm, at::_ops::lcm_,
+  structured<at::meta::structured_lcm, kOfIntegers<lcm, kLcm>, at::_ops::lcm, at::_ops::lcm_,
              at::_ops::lcm_out>(m);
 
-  using Left = WithNumber<BinaryMeta, kOfIntegers<bits<Op::SHL>>, at::_ops::__lshift___Tensor,
-                          at::_ops::__ilshift___Tensor>;
-  using Right = WithNumber<BinaryMeta, kOfIntegers<shift_right>, at::_ops::__rshift___Tensor,
-                           at::_ops::__irshift___Tensor>;
+  using Left = WithNumber<BinaryMeta, kOfIntegers<bits<Op::SHL>, kLeft>,
+                          at::_ops::__lshift___Tensor, at::_ops::__ilshift___Tensor>;
+  using Right = WithNumber<BinaryMeta, kOfIntegers<shift_right, kRight>,
+                           at::_ops::__rshift___Tensor, at::_ops::__irshift___Tensor>;
   native<at::_ops::__lshift___Scalar, Left::functional<>>(m);
   native<at::_ops::__ilshift___Scalar, Left::in_place<>>(m);
   native<at::_ops::__rshift___Scalar, Right::functional<>>(m);
   native<at::_ops::__irshift___Scalar, Right::in_place<>>(m);
-  native<at::_ops::__lshift___Tensor,
-         FunctionalForm<BinaryMeta, kOfIntegers<bits<Op::SHL>>, at::_ops::__lshift___Tensor>::call>(
-      m);
-  native<at::_ops::__ilshift___Tensor,
-         InPlaceForm<BinaryMeta, kOfIntegers<bits<Op::SHL>>, at::_ops::__ilshift___Tensor>::call>(
-      m);
-  native<at::_ops::__rshift___Tensor,
-         FunctionalForm<BinaryMeta, kOfIntegers<shift_right>, at::_ops::__rshift___Tensor>::call>(
-      m);
-  native<at::_ops::__irshift___Tensor,
-         InPlaceForm<BinaryMeta, kOfIntegers<shift_right>, at::_ops::__irshift___Tensor>::call>(m);
+  native<at::_ops::__lshift___Tensor, FunctionalForm<BinaryMeta, kOfIntegers<bits<Op::SHL>, kLeft>,
+                                                     at::_ops::__lshift___Tensor>::call>(m);
+  native<at::_ops::__ilshift___Tensor, InPlaceForm<BinaryMeta, kOfIntegers<bits<Op::SHL>, kLeft>,
+                                                   at::_ops::__ilshift___Tensor>::call>(m);
+  native<at::_ops::__rshift___Tensor, FunctionalForm<BinaryMeta, kOfIntegers<shift_right, kRight>,
+                                                     at::_ops::__rshift___Tensor>::call>(m);
+  native<at::_ops::__irshift___Tensor, InPlaceForm<BinaryMeta, kOfIntegers<shift_right, kRight>,
+                                                   at::_ops::__irshift___Tensor>::call>(m);
 }
 #undef WEFT_BITS
 #undef WEFT_LOGICAL

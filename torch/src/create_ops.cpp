@@ -95,11 +95,17 @@ weft::Tensor spaced(const Scalar& start, const Scalar& end, int64_t steps, c10::
   return weft::Tensor::where(place.lt(steps / 2), rising, falling);
 }
 
+void refuse_bools(const char* name, const at::Tensor& out) {
+  TORCH_CHECK_NOT_IMPLEMENTED(out.scalar_type() != c10::kBool, '"', name,
+                              "\" not implemented for 'Bool'");
+}
+
 at::Tensor& linspace_out(const Scalar& start, const Scalar& end, int64_t steps, at::Tensor& out) {
   TORCH_CHECK(steps >= 0, "number of steps must be non-negative");
   if (out.numel() != steps) at::native::resize_output(out, {steps});
   if (steps == 0) return out;
   if (steps == 1) return put_flat(out, number(start, out.scalar_type()).reshape({1}));
+  refuse_bools("linspace_cpu", out);
   return put_flat(out, spaced(start, end, steps, out.scalar_type()));
 }
 
@@ -113,6 +119,7 @@ at::Tensor& logspace_out(const Scalar& start, const Scalar& end, int64_t steps, 
     const double only = std::pow(base, start.to<double>());
     return put_flat(out, number(only, type == c10::kDouble ? type : c10::kFloat).reshape({1}));
   }
+  refuse_bools("logspace_cpu", out);
   // Powers are rounded once: to an integer they are cut.
   const DType in = widest_float(weft_device());
   return put_flat(out, spaced(start, end, steps, type).cast(in).reverse_pow(base));

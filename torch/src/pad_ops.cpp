@@ -61,7 +61,8 @@ at::Tensor constant_pad(const at::Tensor& self, IntArrayRef padding, const at::S
   for (size_t i = 0; i < sizes.size(); i++) {
     const int64_t left =
         sizes[i] + std::min<int64_t>(pairs[i].first, 0) + std::min<int64_t>(pairs[i].second, 0);
-    is_cut_off |= left <= 0;
+    TORCH_CHECK(left >= 0, "narrow(): length must be non-negative.");
+    is_cut_off |= left == 0;
     sizes[i] += pairs[i].first + pairs[i].second;
     TORCH_CHECK(sizes[i] >= 0, "The input size ", self.size(int64_t(i)), ", plus negative padding ",
                 pairs[i].first, " and ", pairs[i].second, " resulted in a negative output size, ",
@@ -169,8 +170,9 @@ at::Tensor& reflection_pad2d_out(const at::Tensor& self, IntArrayRef padding, at
                 self.sizes());
     size += before + after;
   }
-  TORCH_CHECK(sizes[rank - 1] >= 1 && sizes[rank - 2] >= 1, "input is too small for padding ",
-              padding, ": calculated output ", IntArrayRef(sizes));
+  TORCH_CHECK(sizes[rank - 1] >= 1 || sizes[rank - 2] >= 1, "input (H: ", self.size(-2),
+              ", W: ", self.size(-1), ") is too small. Calculated output H: ", sizes[rank - 2],
+              " W: ", sizes[rank - 1]);
   at::native::resize_output(out, sizes);
   if (out.numel() != 0) put(out, padded<Mode::kReflect>(self, padding));
   return out;

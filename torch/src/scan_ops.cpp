@@ -44,9 +44,22 @@ Best best_so_far(const at::Tensor& self, int64_t dim) {
   return {deferred_value({x->dtype(), x->shape()}, best, x),
           deferred_value({dtypes::int64, x->shape()}, place, x)};
 }
-template <auto method>
+// PyTorch does not look at the axis of a tensor without elements.
+int64_t axis_of(const at::Tensor& self, int64_t dim, const char* name) {
+  if (self.dim() == 0) {
+    TORCH_CHECK_INDEX(dim == 0 || dim == -1, name,
+                      "(): Expected reduction dim -1 or 0 for scalar but got ", dim);
+    return 0;
+  }
+  const bool is_wrong = dim < -self.dim() || dim >= self.dim();
+  return self.numel() == 0 && is_wrong ? 0 : at::maybe_wrap_dim(dim, self.dim());
+}
+
+constexpr char kCummax[] = "cummax", kCummin[] = "cummin";  // NOLINT: arguments of templates
+
+template <auto method, const char* name>
 std::tuple<at::Tensor, at::Tensor> cumulative(const at::Tensor& self, int64_t dim) {
-  const int64_t axis = at::maybe_wrap_dim(dim, self.dim());
+  const int64_t axis = axis_of(self, dim, name);
   Best best = best_so_far<method>(self, axis);
   return {give(std::move(best.value), self.scalar_type()), give(std::move(best.place), at::kLong)};
 }
@@ -70,6 +83,9 @@ struct SameMeta : at::impl::MetaBase {
   }
 };
 weft::Tensor logcumsumexp(const Shaped&, const at::Tensor& self, int64_t dim) {
+  TORCH_CHECK_NOT_IMPLEMENTED(at::isFloatingType(self.scalar_type()),
+                              "\"logcumsumexp_out_cpu\" not implemented for '", self.scalar_type(),
+                              "'");
   return operand(self).logcumsumexp(dim);
 }
 
@@ -79,8 +95,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
              at::_ops::cumsum_, at::_ops::cumsum_out>(m);
   structured<at::meta::structured_cumprod, scan<&weft::Tensor::cumprod>, at::_ops::cumprod,
              at::_ops::cumprod_, at::_ops::cumprod_out>(m);
-  native<at::_ops::cummax, cumulative<&weft::Tensor::cummax>>(m);
-  native<at::_ops::cummin, cumulative<&weft::Tensor::cummin>>(m);
+  native<at::_ops::cummax, cumulative<&weft::Tensor::cummax, kCummax>>(m);
+  native<at::_ops::cummin, cumulative<&weft::Tensor::cummin, kCummin>>(m);
   native<at::_ops::_cummax_helper, cumulative_in<&weft::Tensor::cummax>>(m);
   native<at::_ops::_cummin_helper, cumulative_in<&weft::Tensor::cummin>>(m);
   structured<SameMeta, logcumsumexp, at::_ops::_logcumsumexp, at::_ops::_logcumsumexp_out>(m);

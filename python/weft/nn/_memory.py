@@ -81,7 +81,7 @@ def tensor_of_array(array: npt.NDArray[Any], device: str | None) -> Tensor:
 
 def bytes_of_tensor(tensor: Tensor) -> Bytes:
     """The elements in row-major order."""
-    return np.ascontiguousarray(tensor.numpy()).reshape(-1).view(np.uint8)
+    return np.ascontiguousarray(tensor.numpy(copy=False)).reshape(-1).view(np.uint8)
 
 
 def write_file(path: Path, parts: list[Any]) -> None:

@@ -114,5 +114,5 @@ def _bytes_of_tensor(tensor: Tensor, what: str) -> Any:
     if tensor.dtype in (dtypes.bfloat16, dtypes.float8_e4m3, dtypes.float8_e5m2):
         raise DTypeError(f"[{what}] NumPy has no {tensor.dtype.name}: cast to float32 first")
     memory = io.BytesIO()
-    np.lib.format.write_array(memory, tensor.numpy(), allow_pickle=False)
+    np.lib.format.write_array(memory, tensor.numpy(copy=False), allow_pickle=False)
     return memory.getbuffer()

@@ -38,7 +38,8 @@ class BatchNorm:
         self.eps, self.track_running_stats, self.momentum = eps, track_running_stats, momentum
         self.weight, self.bias = _affine((sz,), affine)
         if track_running_stats:
-            self.running_mean, self.running_var = Tensor.zeros(sz), Tensor.ones(sz)
+            self.running_mean = Tensor.zeros(sz, requires_grad=False)
+            self.running_var = Tensor.ones(sz, requires_grad=False)
             self.num_batches_tracked = Tensor.zeros(dtype=dtypes.int64)
 
     def calc_stats(self, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -41,6 +41,9 @@ class Optimizer:
         for tensor in all_params:
             if not isinstance(tensor, Tensor):
                 raise TypeError(f"[{type(self).__name__}] a parameter is a Tensor, not a {type(tensor).__name__}")
+        for tensor in all_params:
+            if tensor.requires_grad is None:
+                tensor.requires_grad = True
         self.params = [tensor for tensor in all_params if tensor.requires_grad]
         self.buffers = [tensor for tensor in all_params if not tensor.requires_grad]
         if not self.params:

@@ -16,13 +16,14 @@ from weft.errors import ShapeError, StateDictError
 from weft.nn._numpy_files import npy_load, npy_save, npz_load, npz_save
 from weft.nn._parameters import write
 from weft.nn._safetensors import safe_load, safe_load_metadata, safe_save
+from weft.nn._tensor_io import TensorIO, tar_extract
 from weft.nn._torch_file import torch_load
 
 _MOST_NAMES = 1 << 18
 _MOST_LEVELS = 10_000
 
-__all__ = ["get_parameters", "get_state_dict", "load_state_dict", "npy_load", "npy_save", "npz_load", "npz_save",
-           "safe_load", "safe_load_metadata", "safe_save", "torch_load"]
+__all__ = ["TensorIO", "get_parameters", "get_state_dict", "load_state_dict", "npy_load", "npy_save", "npz_load", "npz_save",
+           "safe_load", "safe_load_metadata", "safe_save", "tar_extract", "torch_load"]
 
 
 def get_state_dict(obj: Any, prefix: str = "", tensor_type: type[Any] = Tensor) -> dict[str, Tensor]:
