@@ -78,8 +78,8 @@ it INDEX; CONTIGUOUS inside says that it must be stored.
 def phase_3() -> None:
     print("""## Phase 3: store, or compute again
 
-First the rules of `rules_of("bufferize")`: an axis that a value does not depend on is dropped, a stored copy of stored memory is
-that memory. Then `inline_buffers` weighs every BUFFERIZE that is not CONTIGUOUS, users before sources, by the least time
+First the rules of `rules_of("bufferize")`: an axis that a value does not depend on is dropped, a stored copy of stored
+memory is that memory. Then `inline_buffers` weighs every BUFFERIZE that is not CONTIGUOUS, users before sources, by the least time
 that the machine needs either way. Each decision has the rule or bound that decided, and the numbers it compared.
 
 `e / e.sum(1)` with `e = exp2(x)`, and a product of matrices whose rows are summed:
@@ -99,14 +99,14 @@ that the machine needs either way. Each decision has the rule or bound that deci
 def phase_4() -> None:
     print("""## Phase 4: simpler indices
 
-The rules of [symbolic.md](symbolic.md) on every index. `x.reshape(8, 2).T.reshape(2, 8)` of 16 numbers, before and after:
+The rules of [symbolic.md](symbolic.md) on every index, on the gates of what is padded, and on integers that are computed.
+Sixteen numbers, padded by two on both sides and cut by one, before and after:
 """)
-    x = matrix(0, 16).reshape(8, 2).permute(1, 0).reshape(2, 2, 4).permute(1, 0, 2)
-    graph = UOp.sink((x + 1.0).contiguous())
+    graph = UOp.sink(matrix(0, 16).pad(((2, 2),)).shrink(((1, 19),)).contiguous())
     step, _ = inline_buffers(graph_rewrite(transform(run_rangeify(graph, TARGET)), rules_of("bufferize")), TARGET)
     simple = run_pass("simplify", step, TARGET)
     for graph_now in (step, simple):
-        show("\n".join(u.short(120) for u in graph_now.toposort() if u.op is Ops.INDEX))
+        show("\n".join(u.short(120) for u in graph_now.toposort() if u.op is Ops.BUFFERIZE))
 
 
 def phase_5() -> None:

@@ -66,8 +66,9 @@ void bind_explain(nb::module_& m) {
           },
           nb::arg("is_on"), "Whether lines, decisions and runs are kept, for explanations().")
       .def("explanations", &explanations, "What was kept, as JSON.")
-      .def("cache_folder", [] { return config().cache_dir; },
-           "Where kernels and schedules are kept; empty: nowhere.")
+      .def(
+          "cache_folder", [] { return config().cache_dir; },
+          "Where kernels and schedules are kept; empty: nowhere.")
       .def("most_cache_bytes", [] { return config().most_cache_bytes; });
 }
 

@@ -76,8 +76,8 @@ struct PhaseOne {
 
 PhaseOne* indices_of(const Graph& g, std::string_view target) {
   const UOp root = tensor_sink(g);
-  std::unique_ptr<PhaseOne> made(new PhaseOne{
-      {g.arena, root}, {*g.arena, target_named(target).limits, std::string(kDevice)}});
+  std::unique_ptr<PhaseOne> made(
+      new PhaseOne{{g.arena, root}, {*g.arena, target_named(target).limits, std::string(kDevice)}});
   run_rangeify(root, made->context);
   return made.release();
 }
@@ -174,11 +174,11 @@ nb::tuple split_pipeline(const Graph& g, std::string_view target) {
 }
 
 std::string text_of(const Kernels& k) {
-  std::string out = fmt::format("{} kernels, {} of them different: {} arguments, {} local memories, "
-                                "{} ranges\n",
-                                kernels_in(k).size(), k.graph.asts.size(),
-                                count_of(k, Op::DEFINE_GLOBAL), count_of(k, Op::DEFINE_LOCAL),
-                                count_of(k, Op::RANGE));
+  std::string out = fmt::format(
+      "{} kernels, {} of them different: {} arguments, {} local memories, "
+      "{} ranges\n",
+      kernels_in(k).size(), k.graph.asts.size(), count_of(k, Op::DEFINE_GLOBAL),
+      count_of(k, Op::DEFINE_LOCAL), count_of(k, Op::RANGE));
   for (UOp kernel : kernels_in(k)) {
     out += fmt::format("  {}:", kernel.name());
     for (UOp s : kernel.srcs().subspan(1)) out += " " + short_form(s, 60);
@@ -318,14 +318,18 @@ void bind_schedule_object(nb::module_& m) {
             return out;
           },
           nb::sig("def kernels(self) -> list[UOp]"), "The different ones.")
-      .def_prop_ro("calls", [](const PythonSchedule& s) { return s.schedule.calls; },
-                   "In an order in which they can run.")
-      .def_prop_ro("buffers", [](const PythonSchedule& s) { return s.schedule.buffers; },
-                   "All memory that calls name.")
-      .def_prop_ro("outputs", [](const PythonSchedule& s) { return s.schedule.outputs; },
-                   "Of each source of the SINK, the buffer that holds it at the end.")
-      .def_prop_ro("peak_bytes", [](const PythonSchedule& s) { return s.schedule.peak_bytes; },
-                   "Of the slots that temporaries share.")
+      .def_prop_ro(
+          "calls", [](const PythonSchedule& s) { return s.schedule.calls; },
+          "In an order in which they can run.")
+      .def_prop_ro(
+          "buffers", [](const PythonSchedule& s) { return s.schedule.buffers; },
+          "All memory that calls name.")
+      .def_prop_ro(
+          "outputs", [](const PythonSchedule& s) { return s.schedule.outputs; },
+          "Of each source of the SINK, the buffer that holds it at the end.")
+      .def_prop_ro(
+          "peak_bytes", [](const PythonSchedule& s) { return s.schedule.peak_bytes; },
+          "Of the slots that temporaries share.")
       .def("__str__", [](const PythonSchedule& s) {
         return text_of_calls(s.schedule) + text_of_memory(s.schedule);
       });
@@ -334,7 +338,8 @@ void bind_schedule_object(nb::module_& m) {
 void bind_contexts(nb::module_& m) {
   nb::class_<PhaseOne>(m, "IndexingContext",
                        "What phase 1 found out: indices of every node, and what is stored.")
-      .def_prop_ro("graph", [](const PhaseOne& p) { return p.graph; }, "The SINK.")
+      .def_prop_ro(
+          "graph", [](const PhaseOne& p) { return p.graph; }, "The SINK.")
       .def(
           "indices",
           [](const PhaseOne& p, const Graph& g) {
@@ -357,7 +362,8 @@ void bind_contexts(nb::module_& m) {
           },
           nb::arg("node"), "Whether the value is to exist in memory: never, may or must.")
       .def(
-          "why", [](const PhaseOne& p, const Graph& g) { return weft::text_of(assigned(p, g).cause); },
+          "why",
+          [](const PhaseOne& p, const Graph& g) { return weft::text_of(assigned(p, g).cause); },
           nb::arg("node"), "What decided that.")
       .def_prop_ro(
           "decisions",
@@ -369,21 +375,26 @@ void bind_contexts(nb::module_& m) {
           nb::sig("def decisions(self) -> list[Decision]"), "What may, and what must be stored.")
       .def("__str__", [](const PhaseOne& p) { return text(weft::text_of(p.context)); });
   nb::class_<Rangeified>(m, "RangeifyContext", "What phases 1 to 4 did and decided, and why.")
-      .def_prop_ro("trace", [](const Rangeified& r) { return r.trace; }, "Every pass.")
-      .def_prop_ro("decisions", [](const Rangeified& r) { return decisions_in(r.trace); },
-                   nb::sig("def decisions(self) -> list[Decision]"),
-                   "What was stored and what is computed again, and why.")
+      .def_prop_ro(
+          "trace", [](const Rangeified& r) { return r.trace; }, "Every pass.")
+      .def_prop_ro(
+          "decisions", [](const Rangeified& r) { return decisions_in(r.trace); },
+          nb::sig("def decisions(self) -> list[Decision]"),
+          "What was stored and what is computed again, and why.")
       .def("__str__", [](const Rangeified& r) { return text(text_of(r.trace)); });
   nb::class_<Kernels>(m, "KernelContext", "What phase 5 cut: kernels, their memory and variables.")
-      .def_prop_ro("trace", [](const Kernels& k) { return k.trace; }, "Every pass.")
-      .def_prop_ro("decisions", [](const Kernels& k) { return decisions_in(k.trace); },
-                   nb::sig("def decisions(self) -> list[Decision]"),
-                   "Of pairs of kernels, why they are not one.")
+      .def_prop_ro(
+          "trace", [](const Kernels& k) { return k.trace; }, "Every pass.")
+      .def_prop_ro(
+          "decisions", [](const Kernels& k) { return decisions_in(k.trace); },
+          nb::sig("def decisions(self) -> list[Decision]"),
+          "Of pairs of kernels, why they are not one.")
       .def_prop_ro(
           "kernels",
           [](const Kernels& k) {
             nb::list out;
-            for (uint32_t i = 0; i < k.graph.asts.size(); i++) out.append(handle(k.graph.asts.ast(i)));
+            for (uint32_t i = 0; i < k.graph.asts.size(); i++)
+              out.append(handle(k.graph.asts.ast(i)));
             return out;
           },
           nb::sig("def kernels(self) -> list[UOp]"), "The different ones.")
@@ -409,12 +420,15 @@ void bind_contexts(nb::module_& m) {
           },
           nb::sig("def variables(self) -> list[list[UOp]]"),
           "Of every KERNEL: the BINDs that its call evaluates.")
-      .def_prop_ro("global_count", [](const Kernels& k) { return count_of(k, Op::DEFINE_GLOBAL); },
-                   "DEFINE_GLOBALs of the different kernels.")
-      .def_prop_ro("local_count", [](const Kernels& k) { return count_of(k, Op::DEFINE_LOCAL); },
-                   "DEFINE_LOCALs of the different kernels.")
-      .def_prop_ro("range_count", [](const Kernels& k) { return count_of(k, Op::RANGE); },
-                   "RANGEs of the different kernels.")
+      .def_prop_ro(
+          "global_count", [](const Kernels& k) { return count_of(k, Op::DEFINE_GLOBAL); },
+          "DEFINE_GLOBALs of the different kernels.")
+      .def_prop_ro(
+          "local_count", [](const Kernels& k) { return count_of(k, Op::DEFINE_LOCAL); },
+          "DEFINE_LOCALs of the different kernels.")
+      .def_prop_ro(
+          "range_count", [](const Kernels& k) { return count_of(k, Op::RANGE); },
+          "RANGEs of the different kernels.")
       .def("__str__", [](const Kernels& k) { return text(text_of(k)); });
 }
 
@@ -494,8 +508,8 @@ void bind_passes(nb::module_& m) {
             std::vector<UOp> effects, memories, variables;
             for (const StoredValue& w : units[kernel]) effects.push_back(w.node);
             const std::shared_ptr<Arena> into = make_arena();
-            const UOp ast = split_store(*into, sink(*g.arena, effects), kernel_of, kernel, memories,
-                                        variables);
+            const UOp ast =
+                split_store(*into, sink(*g.arena, effects), kernel_of, kernel, memories, variables);
             return nb::make_tuple(Graph{into, ast}, tuple_of(g.arena, memories),
                                   tuple_of(g.arena, variables));
           },
@@ -529,8 +543,7 @@ to store it would not take clearly less time
            "nobody reads afterwards.")
       .def("make_schedule", scheduled, nb::arg("graph"), nb::arg("target") = "LLVM",
            nb::arg("dying") = std::vector<int64_t>(), nb::arg("trace") = nb::none(),
-           nb::rv_policy::take_ownership,
-           "All passes of the scheduler: a trace gets every one.")
+           nb::rv_policy::take_ownership, "All passes of the scheduler: a trace gets every one.")
       .def("run_pass", run_named, nb::arg("name"), nb::arg("graph"), nb::arg("target") = "LLVM",
            nb::arg("opts") = nb::none(),
            nb::sig("def run_pass(name: str, graph: UOp, target: str = 'LLVM', "

@@ -77,15 +77,14 @@ PassesHandle* make_passes(const std::vector<Row>& rows) {
     static std::vector<std::unique_ptr<const std::string>>& files =
         *new std::vector<std::unique_ptr<const std::string>>;  // that rules name, for ever
     files.push_back(std::make_unique<const std::string>(file));
-    UserPass pass{
-        .name = name,
-        .beside = beside,
-        .where = is_before ? UserPass::Where::kBefore : UserPass::Where::kAfter,
-        .run = [held, own = name](UOp graph, Stage stage, Trace* trace) {
-          const UOp made = (*held)(own, graph, stage, trace);
-          if (trace != nullptr) trace->owners.push_back(held);  // it has the rules
-          return made;
-        }};
+    UserPass pass{.name = name,
+                  .beside = beside,
+                  .where = is_before ? UserPass::Where::kBefore : UserPass::Where::kAfter,
+                  .run = [held, own = name](UOp graph, Stage stage, Trace* trace) {
+                    const UOp made = (*held)(own, graph, stage, trace);
+                    if (trace != nullptr) trace->owners.push_back(held);  // it has the rules
+                    return made;
+                  }};
     pass.rule.file = files.back()->c_str();
     pass.rule.line = uint32_t(line);
     list.push_back(std::move(pass));

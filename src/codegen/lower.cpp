@@ -36,8 +36,8 @@ namespace {
 using Notes = std::string*;
 
 UOp optimise(UOp n, const Lowering& with, Trace*, Notes notes) {
-  const OptList chosen = with.opts ? OptList(with.opts->begin(), with.opts->end())
-                                   : choose_opts(n, with.target);
+  const OptList chosen =
+      with.opts ? OptList(with.opts->begin(), with.opts->end()) : choose_opts(n, with.target);
   if (notes != nullptr) {
     *notes = "  " + (chosen.empty() ? "no optimisation" : print(chosen)) + "\n";
   }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "ir/node.h"
@@ -19,6 +20,7 @@
 #include "ir/origins.h"
 #include "ir/print.h"
 #include "rewrite/trace.h"
+#include "runtime/debug.h"
 #include "runtime/kernel_operations.h"
 #include "schedule/schedule.h"
 #include "value/import.h"
@@ -118,8 +120,9 @@ Json schedule_json(const ScheduleEvent& e) {
   for (UOp n : e.imported.sink.srcs()) {
     if (!n.is(Op::AFTER) || !n.src(0).is(Op::CONTIGUOUS)) continue;
     copies.push_back({{"node", short_form(n.src(0).src(0), 120)},
-                      {"why", "its old content is still in use: a tensor, a view or a gradient "
-                              "that was made before the write reads it"},
+                      {"why",
+                       "its old content is still in use: a tensor, a view or a gradient "
+                       "that was made before the write reads it"},
                       {"sites", sites_of_node(n, origins)}});
   }
   return {{"device", e.device},
@@ -154,6 +157,20 @@ void explain_schedule(const ScheduleEvent& event) {
   all.numbers[key] = {all.schedules.size(), event.schedule.notes};
   all.schedules.push_back(schedule_json(event));
   all.runs.emplace_back(event.schedule.calls.size());
+}
+
+void show_schedule(UOp sink, const Schedule& schedule, bool is_new, uint64_t nanoseconds) {
+  show(fmt::format("plan    {:8.2f} us  {} kernels: {}", double(nanoseconds) / 1e3,
+                   schedule.calls.size(),
+                   is_new ? "no schedule of this graph is known" : "a known schedule"));
+  if (is_new && !schedule.why_no_loops.empty()) {
+    show(fmt::format("loops   not a loop program: {}", schedule.why_no_loops));
+  }
+  for (UOp n : sink.srcs()) {
+    if (!n.is(Op::AFTER) || !n.src(0).is(Op::CONTIGUOUS)) continue;
+    show(fmt::format("copy    {} is written in a copy: its old content is still in use",
+                     short_form(n.src(0).src(0))));
+  }
 }
 
 void explain_run(const Schedule& schedule, size_t call, uint64_t nanoseconds, uint64_t bytes,

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "ir/node.h"
 #include "rewrite/trace.h"
 #include "schedule/schedule.h"
 #include "value/import.h"
@@ -29,6 +30,9 @@ struct ScheduleEvent {
   uint64_t nanoseconds = 0;
 };
 void explain_schedule(const ScheduleEvent& event);
+
+// WEFT_DEBUG=2: what a schedule was made for, or found for, and which writes go to copies.
+void show_schedule(UOp sink, const Schedule& schedule, bool is_new, uint64_t nanoseconds);
 
 // One run of a kernel.
 void explain_run(const Schedule& schedule, size_t call, uint64_t nanoseconds, uint64_t bytes,

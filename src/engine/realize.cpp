@@ -95,21 +95,6 @@ void fill(Value& value, Ref<Buffer> buffer, Garbage& garbage) {
   }
 }
 
-// What a schedule was made for, or found for, and which writes go to copies.
-void show_schedule(UOp sink, const Schedule& schedule, bool is_new, uint64_t nanoseconds) {
-  show(fmt::format("plan    {:8.2f} us  {} kernels: {}", double(nanoseconds) / 1e3,
-                   schedule.calls.size(),
-                   is_new ? "no schedule of this graph is known" : "a known schedule"));
-  if (is_new && !schedule.why_no_loops.empty()) {
-    show(fmt::format("loops   not a loop program: {}", schedule.why_no_loops));
-  }
-  for (UOp n : sink.srcs()) {
-    if (!n.is(Op::AFTER) || !n.src(0).is(Op::CONTIGUOUS)) continue;
-    show(fmt::format("copy    {} is written in a copy: its old content is still in use",
-                     short_form(n.src(0).src(0))));
-  }
-}
-
 // The cache on disk. It is looked up for every schedule that is not in memory.
 class DiskStore : public ScheduleStore {
  public:

@@ -5,7 +5,6 @@
 //
 // The memo maps a node to its result. A node that is needed while it is itself on its way is a loop
 // of rules; a stack of waiting frames that outgrows the nodes of the graph is growth without end.
-#include "ir/origins.h"
 #include "rewrite/graph_rewrite.h"
 
 #include <algorithm>
@@ -26,6 +25,7 @@
 #include "ir/arena.h"
 #include "ir/dim.h"
 #include "ir/node.h"
+#include "ir/origins.h"
 #include "ir/print.h"
 #include "ir/shape.h"
 #include "ir/spec.h"

@@ -48,7 +48,7 @@ struct Trace {
 
   std::string text() const;  // a line per step
   std::string json() const;  // {"passes": [{"name", "before", "after", "steps": [...],
-                            // "decisions": [...], "notes"}]}
+                             // "decisions": [...], "notes"}]}
 };
 
 }  // namespace weft

@@ -56,10 +56,10 @@ void show_device(std::string_view name, std::string_view description) {
 
 void show_run(const KernelRun& run) {
   const double ns = run.nanoseconds == 0 ? 1 : double(run.nanoseconds);
-  show(fmt::format("run     {} {:8.2f} GFLOPS {:8.2f} GB/s  {} on {}: {}",
-                   time_text(run.nanoseconds), double(run.flops) / ns, double(run.bytes) / ns,
-                   run.name, std::string(run.device) + (run.lines.empty() ? "" : " from " + run.lines),
-                   run.operations));
+  show(fmt::format(
+      "run     {} {:8.2f} GFLOPS {:8.2f} GB/s  {} on {}: {}", time_text(run.nanoseconds),
+      double(run.flops) / ns, double(run.bytes) / ns, run.name,
+      std::string(run.device) + (run.lines.empty() ? "" : " from " + run.lines), run.operations));
 }
 
 void show_loaded(std::string_view name, std::string_view from, uint64_t nanoseconds) {

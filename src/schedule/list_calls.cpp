@@ -94,7 +94,7 @@ Schedule list_calls(ListedKernels listed, KernelTable& asts,
   for (OrderedKernel& k : listed.ordered.kernels) {
     KernelCall call{
         k.kernel, s.kernels[k.kernel].root, std::move(k.name), std::move(k.arguments), k.written,
-        {},       std::move(k.waits_for), std::move(k.sites)};
+        {},       std::move(k.waits_for),   std::move(k.sites)};
     const KernelFacts& facts = asts.facts(k.kernel);
     for (UOp bind : k.variables) {
       const std::string name(bind.src(0).name());

@@ -139,10 +139,10 @@ struct ScheduleOptions {
   std::vector<BoundVariable> variables{};
   OutputMemory outputs = OutputMemory::kOwn;
   WorkIn work_in = WorkIn::kOwnArena;
-  Trace* trace = nullptr;          // every phase is added to it
-  Origins* origins = nullptr;      // of the graph's nodes: its calls say which lines they compute
+  Trace* trace = nullptr;           // every phase is added to it
+  Origins* origins = nullptr;       // of the graph's nodes: its calls say which lines they compute
   std::string* why_made = nullptr;  // for cached_schedule: why none was found, if none was
-  ScheduleStore* store = nullptr;  // for cached_schedule: where schedules outlive the process
+  ScheduleStore* store = nullptr;   // for cached_schedule: where schedules outlive the process
   ServedSizes sizes = ServedSizes::kAny;  // for cached_schedule
 };
 

@@ -85,8 +85,8 @@ std::string difference(const Sample& before, const Sample& now) {
   for (size_t i = 0; i < std::min(before.numbers.size(), now.numbers.size()); i++) {
     const Number &a = before.numbers[i], &b = now.numbers[i];
     if (a.value == b.value) continue;
-    return fmt::format("{} was {} and is {}", b.kind == Number::Kind::kSize ? "a size" : "an offset",
-                       a.value, b.value);
+    return fmt::format("{} was {} and is {}",
+                       b.kind == Number::Kind::kSize ? "a size" : "an offset", a.value, b.value);
   }
   for (size_t i = 0; i < std::min(before.scalars.size(), now.scalars.size()); i++) {
     if (before.scalars[i] == now.scalars[i]) continue;

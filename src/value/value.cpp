@@ -73,7 +73,8 @@ Value* Value::allocate(Op op, DType dtype, Device& device, Ints shape, Ints numb
   const size_t bytes = sizeof(Value) + sizeof(int64_t) * (shape.size() + numbers.size());
   Value* value = new (::operator new(bytes)) Value(op, dtype, device, shape, numbers);
   count_live_value(1);
-  if (sites_are_noted()) [[unlikely]] detail::note_site(value);
+  if (sites_are_noted()) [[unlikely]]
+    detail::note_site(value);
   return value;
 }
 

@@ -28,7 +28,8 @@ class Storer {
   explicit Storer(Arena& arena) : arena_(arena) {}
 
   UOp run(UOp sink) {
-    return rebuild(sink, [&](UOp n, std::vector<UOp>& srcs) { return followed(n, rebuilt(n, srcs)); });
+    return rebuild(sink,
+                   [&](UOp n, std::vector<UOp>& srcs) { return followed(n, rebuilt(n, srcs)); });
   }
 
  private:

@@ -29,7 +29,8 @@ class Fitting {
       : arena_(arena), most_(std::max<size_t>(most, 3)), sets_(arena) {}
 
   UOp run(UOp sink) {
-    return rebuild(sink, [&](UOp n, std::vector<UOp>& srcs) { return followed(n, rebuilt(n, srcs)); });
+    return rebuild(sink,
+                   [&](UOp n, std::vector<UOp>& srcs) { return followed(n, rebuilt(n, srcs)); });
   }
 
  private:

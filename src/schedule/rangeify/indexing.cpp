@@ -96,7 +96,8 @@ class Assignment {
   void visit(UOp n) {
     if (n.is(Op::STORE)) return n.dtype().is_void() ? visit_store(n) : visit_register(n);
     if (n.is(Op::AFTER)) return is_register(n) ? visit_register(n) : void();
-    if (n.is(Op::CONTIGUOUS) || n.is(Op::COPY)) return visit_stored(n, Storing::kMust, StoringCause::kAsked);
+    if (n.is(Op::CONTIGUOUS) || n.is(Op::COPY))
+      return visit_stored(n, Storing::kMust, StoringCause::kAsked);
     const bool computes =
         is_elementwise(n.op()) || n.is(Op::REDUCE_AXIS) || n.is(Op::IOTA) || is_gather(n);
     if (n.is(Op::SCAN) && demands_.has(n)) return visit_scan(n);

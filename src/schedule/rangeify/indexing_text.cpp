@@ -17,7 +17,7 @@ namespace weft {
 std::string_view text_of(StoringCause cause) {
   switch (cause) {
     case StoringCause::kOneUse: return "it has one use, at the same indices";
-    case StoringCause::kAsked: return "the graph asks for memory";
+    case StoringCause::kAsked: return "it is realised, or something that outlives this reads it";
     case StoringCause::kOtherIndices: return "its users want other indices, or use it repeatedly";
     case StoringCause::kKernelIsFull: return "the kernel that would compute it is full";
     case StoringCause::kReductions: return "a kernel has no more reductions";
@@ -37,8 +37,8 @@ std::string text_of(const IndexingContext& context) {
     std::string at, over;
     for (UOp i : context.tuple(a.at)) at += (at.empty() ? "" : ", ") + short_form(i, 40);
     for (UOp r : context.tuple(a.reduced)) over += " over " + short_form(r, 40);
-    out += fmt::format("  {} at ({}){}: {}", short_form(n, 60), at, over,
-                       kStoring[size_t(a.storing)]);
+    out +=
+        fmt::format("  {} at ({}){}: {}", short_form(n, 60), at, over, kStoring[size_t(a.storing)]);
     if (a.storing != Storing::kNever) out += fmt::format(", {}", text_of(a.cause));
     out += "\n";
   }

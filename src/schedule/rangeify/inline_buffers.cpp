@@ -1,6 +1,5 @@
 // Store or compute again, from users to sources: when a value's turn comes, all of its uses are
 // known as they will be, because what uses it has been decided.
-#include "ir/origins.h"
 #include "schedule/rangeify/inline_buffers.h"
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include "ir/arena.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/origins.h"
 #include "ir/reads.h"
 #include "ir/scope.h"
 #include "ir/walk.h"

@@ -32,7 +32,7 @@ namespace {
 constexpr size_t kMostSearched = 4096;  // units looked at before two are said to depend
 
 constexpr size_t kMostPaired = 24;  // kernels of which every pair is explained
-constexpr size_t kMostOpen = 16;  // kernels of the same loops that others may join
+constexpr size_t kMostOpen = 16;    // kernels of the same loops that others may join
 
 struct Unit {
   std::vector<uint32_t> writes;  // in values_
@@ -447,7 +447,8 @@ class Grouping {
       }
     }
     const bool is_possible = can_run_together(group, u) && can_run_together(u, group);
-    return is_possible ? "" : "an iteration of one reads what another iteration of the other writes";
+    return is_possible ? ""
+                       : "an iteration of one reads what another iteration of the other writes";
   }
 
   // Reductions that run in some of the loops only have these outermost: of any two, the loops of

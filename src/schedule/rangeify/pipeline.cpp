@@ -139,8 +139,7 @@ UOp clean_buffers(Work& w, Trace* trace, Notes) {
 }
 
 UOp decide_buffers(Work& w, Trace* trace, Notes) {
-  w.set_graph(
-      inline_buffers(w.sink, w.limits(), decisions_in(trace, "inline buffers", w.sink)));
+  w.set_graph(inline_buffers(w.sink, w.limits(), decisions_in(trace, "inline buffers", w.sink)));
   return w.sink;
 }
 

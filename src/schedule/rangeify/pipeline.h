@@ -28,11 +28,11 @@ struct Scheduling {
       : options(with), device(std::move(on)), sink(nodes.back()), order(std::move(nodes)) {}
 
   const ScheduleOptions& options;
-  std::string device;           // of memory that is made
-  UOp sink;                     // the graph now
-  std::vector<UOp> order;       // all of it, sources first, the SINK last; empty: not known
-  bool has_writes = true;       // it has STOREs
-  bool has_early_work = true;   // it has what the early rules match
+  std::string device;          // of memory that is made
+  UOp sink;                    // the graph now
+  std::vector<UOp> order;      // all of it, sources first, the SINK last; empty: not known
+  bool has_writes = true;      // it has STOREs
+  bool has_early_work = true;  // it has what the early rules match
   std::optional<IndexingContext> indexing{};  // of phase 1
   std::vector<KernelUnit> units{};            // which writes share a kernel
   KernelTable asts{};

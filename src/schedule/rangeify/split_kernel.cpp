@@ -99,6 +99,7 @@ class Splitter {
   static void note_origins(Origins& origins, const KernelUnit& unit, UOp kernel) {
     for (const StoredValue& write : unit) {
       origins.follow(write.node, kernel);
+      origins.follow(write.version, kernel);
       origins.follow(write.store(), kernel);
       visit_computation(write.roots(), [&](UOp n) {
         if (!is_read(n)) origins.follow(n, kernel);

@@ -21,8 +21,7 @@ struct KernelGraph {
 };
 // Kernels are added to `asts`. A trace gets the rules that made each.
 KernelGraph split_kernels(UOp sink, const std::vector<KernelUnit>& kernels,
-                          const std::string& device, KernelTable asts = {},
-                          Trace* trace = nullptr);
+                          const std::string& device, KernelTable asts = {}, Trace* trace = nullptr);
 
 // The same in one graph, which is legal on ranges: KERNEL(ast, arguments...).
 UOp with_asts(const KernelGraph& graph);
