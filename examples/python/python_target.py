@@ -1,6 +1,7 @@
 """A target of a user: kernels of weft as Python source, one line per node, run on NumPy arrays."""
 
 import math
+from typing import Any
 
 import numpy
 
@@ -14,7 +15,8 @@ BINARY = {Ops.ADD: "{} + {}", Ops.SUB: "{} - {}", Ops.MUL: "{} * {}", Ops.FDIV: 
 
 def render(linear: UOp) -> str:
     """The program, a list of nodes in the order in which they run, as the text of a function."""
-    lines, depth, names = ["def kernel(buffers):"], 1, {}
+    lines, depth = ["def kernel(buffers):"], 1
+    names: dict[UOp, str] = {}
 
     def line(text: str) -> None:
         lines.append("    " * depth + text)
@@ -56,7 +58,7 @@ def run(tensor: Tensor, inputs: list[numpy.ndarray]) -> numpy.ndarray:
     rest = iter(inputs)
     memory = [next(rest) if b.kind == "input" else numpy.zeros(b.size, b.dtype.name) for b in schedule.buffers]
     for call in schedule.calls:
-        scope = {"math": math}
+        scope: dict[str, Any] = {"math": math}
         exec(render(lower(schedule.kernels[call.kernel], "", target="C")), scope)
         scope["kernel"]([memory[i] for i in call.arguments])
     return memory[schedule.outputs[0]].reshape(tensor.shape)

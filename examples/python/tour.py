@@ -8,12 +8,12 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable
 
 import numpy as np
 
 from weft import Device, Tensor, counters, jit, nn
-from weft.ir import UOp, rangeify
+from weft.ir import UOp, make_schedule, rangeify
 
 DATA = Path(__file__).parents[1] / "data" / "digits.npz"
 GOAL = 0.95  # of pictures that the network has not seen
@@ -40,16 +40,20 @@ def versions() -> None:
 
 
 def schedule() -> None:
-    title("2. Every decision can be asked for: (x - x.mean(1)) / x.std(1), then a matrix product")
-    x, w = Tensor.rand(64, 64).realize(), Tensor.rand(64, 32).realize()
-    y = ((x - x.mean(axis=1, keepdim=True)) / x.std(axis=1, keepdim=True)) @ w
-    _, context = rangeify(UOp.sink(y.uop))
+    title("2. Every decision can be asked for: (q @ k.T).softmax() @ v")
+    q, k, v = (Tensor.rand(64, 32).realize() for _ in "qkv")
+    graph = UOp.sink(((q @ k.T).softmax(axis=1) @ v).uop)
+    _, context = rangeify(graph)
     for d in [d for d in context.decisions if d.what in ("stored", "recomputed")]:
-        print(f"   {d.node.short(44):<46}{d.what}: {d.why}")
-    kernels = y.schedule()
-    for i, kernel in enumerate(kernels):
-        arrow = "   x, w -> " if i == 0 else "        -> "
-        print(f"{arrow}[{kernel.name}] {kernel.buffers} buffers, {kernel.flops / 1e3:.0f} k operations")
+        print(f"   {d.node.short(40):<44}{d.what}: {d.why}")
+    made = make_schedule(graph)
+    names = dict(zip((i for i, b in enumerate(made.buffers) if b.kind == "input"), "qkv"))
+    for i, b in enumerate(made.buffers):
+        names.setdefault(i, "result" if b.kind == "output" else f"t{i}")
+    print()
+    for call in made.calls:
+        read, written = call.arguments[call.written:], call.arguments[:call.written]
+        print(f"   {', '.join(names[i] for i in read):<10} --> [ {call.name} ] --> {', '.join(names[i] for i in written)}")
 
 
 def bar(done: int, of: int, text: str) -> None:
@@ -97,7 +101,7 @@ def learn(epochs: int = 12, batch: int = 128) -> float:
                 loss = step(x[i * batch:(i + 1) * batch], kinds[i * batch:(i + 1) * batch])
             text = f"epoch {epoch + 1} of {epochs}: loss {loss.item():.3f}, {time.perf_counter() - start:.1f} s"
             bar(epoch + 1, epochs, text)
-    found = (model(unseen).argmax(axis=1) == answers).float().mean().item()
+    found = float((model(unseen).argmax(axis=1) == answers).float().mean().item())
     print(f"   {found:.1%} of {len(labels) - train} unseen digits are right (the goal is {GOAL:.0%})")
     return found
 
@@ -109,7 +113,7 @@ def speed() -> None:
     right = np.ascontiguousarray(left.T)
     a, b = Tensor(left).realize(), Tensor(right).realize()
 
-    def softmax(m: np.ndarray) -> np.ndarray:
+    def softmax(m: Any) -> Any:
         e = np.exp(m - m.max(axis=1, keepdims=True))
         return e / e.sum(axis=1, keepdims=True)
 

@@ -1,4 +1,5 @@
 // From a kernel to its program and source, step by step.
+#include <cstddef>
 #include <iterator>
 #include <optional>
 #include <string>

@@ -19,6 +19,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "codegen/lower.h"
+#include "codegen/opt/opt.h"
 #include "core.h"
 #include "ir/arena.h"
 #include "ir/build.h"
@@ -29,6 +30,9 @@
 #include "ir/walk.h"
 #include "passes.h"
 #include "rewrite/pass_list.h"
+#include "rewrite/pattern.h"
+#include "rewrite/rule.h"
+#include "rewrite/rule_set.h"
 #include "rewrite/trace.h"
 #include "rules.h"
 #include "schedule/dependencies.h"
@@ -42,9 +46,9 @@
 #include "schedule/rangeify/pipeline.h"
 #include "schedule/rangeify/split_kernel.h"
 #include "schedule/rangeify/split_patterns.h"
+#include "schedule/rangeify/stored_values.h"
 #include "schedule/rangeify/transform.h"
 #include "schedule/schedule.h"
-#include "schedule/share_kernels.h"
 #include "trace.h"
 
 namespace weft::python {
@@ -437,8 +441,10 @@ void bind_contexts(nb::module_& m) {
 void bind_passes(nb::module_& m) {
   bind_contexts(m);
   bind_schedule_object(m);
-  m.def("schedule_pass_rows", rows_of_schedule)
-      .def("codegen_pass_rows", rows_of_codegen)
+  m.def("schedule_pass_rows", rows_of_schedule,
+        nb::sig("def schedule_pass_rows() -> list[tuple[str, str, Stage | None, Stage | None]]"))
+      .def("codegen_pass_rows", rows_of_codegen,
+           nb::sig("def codegen_pass_rows() -> list[tuple[str, str, Stage | None, Stage | None]]"))
       .def("run_rangeify", indices_of, nb::arg("graph"), nb::arg("target") = "LLVM",
            nb::rv_policy::take_ownership,
            R"(Phase 1 alone: the indices of every node, from users to sources.

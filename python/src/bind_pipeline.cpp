@@ -1,8 +1,8 @@
 // Passes of users in Python: functions and rules around weft's own passes.
+#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -101,7 +101,8 @@ std::vector<std::unique_ptr<UserPassesScope>>& scopes() {
 }  // namespace
 
 void bind_pipeline(nb::module_& m) {
-  nb::class_<PassesHandle>(m, "UserPasses", "A list of passes of users, as it is compiled with.");
+  nb::class_<PassesHandle>(m, "UserPasses", "A list of passes of users, as it is compiled with.")
+      .def("__len__", [](const PassesHandle& p) { return p.passes->list.size(); });
   m.def("make_user_passes", make_passes, nb::arg("rows"), nb::rv_policy::take_ownership)
       .def(
           "enter_user_passes",

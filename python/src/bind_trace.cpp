@@ -1,6 +1,5 @@
 // Traces of passes, and the statistics of rules.
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 

@@ -154,9 +154,9 @@ def _cache(options: argparse.Namespace) -> int:
     files = [f for f in entries.rglob("*") if f.is_file()] if folder and entries.is_dir() else []
     size = sum(f.stat().st_size for f in files)
     if options.what == "info":
-        data = {"folder": folder, "entries": len(files), "bytes": size, "most_bytes": _core.most_cache_bytes()}
-        _answer(options, data, f"{folder or 'nothing is kept'}: {len(files)} entries, {size / 1e6:.1f} MB of at most "
-                               f"{data['most_bytes'] / 1e6:.0f} MB")
+        most = _core.most_cache_bytes()
+        _answer(options, {"folder": folder, "entries": len(files), "bytes": size, "most_bytes": most},
+                f"{folder or 'nothing is kept'}: {len(files)} entries, {size / 1e6:.1f} MB of at most {most / 1e6:.0f} MB")
         return OK
     if files:
         shutil.rmtree(entries)

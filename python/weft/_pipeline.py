@@ -66,7 +66,7 @@ class _Inserted:
         context = PassContext(self.name, graph, stage)
         if isinstance(self.work, RuleSet):
             return self.work, context
-        result = self.work(graph, context) if _takes_context(self.work) else self.work(graph)  # type: ignore[call-arg,arg-type]
+        result = self.work(graph, context) if _takes_context(self.work) else self.work(graph)  # type: ignore[call-arg]
         if not isinstance(result, UOp):
             raise TypeError(f"[pipeline] the pass {self.name} returned {type(result).__name__}, not a UOp")
         return (result,)
@@ -140,7 +140,7 @@ class Pipeline:
             raise TypeError(f"[pipeline] a pass is a RuleSet or a function, not {type(work).__name__}")
         if self._compiled is not None:
             raise ValueError("[pipeline] it is in use: make another one")
-        own = name or (work.name if isinstance(work, RuleSet) else getattr(work, "__name__", "pass"))
+        own = name or str(work.name if isinstance(work, RuleSet) else getattr(work, "__name__", "pass"))
         infos = [p for p in (*self.schedule_passes(), *self.codegen_passes()) if p.name == beside]
         if not infos:
             raise ValueError(f"[pipeline] weft has no pass {beside!r}; print(Pipeline()) lists them")
