@@ -15,25 +15,37 @@ SETUP ?= yes
 JOBS ?= $(shell nproc)
 
 SANITIZERS := asan-ubsan tsan
+# What `make run` leaves out of a new build folder, and `make build` puts in.
+PARTS := WEFT_TESTS WEFT_FUZZ WEFT_BENCH WEFT_TOOLS WEFT_TORCH
+RUN_PARTS := $(PARTS:%=-D%=OFF)
 
 ifeq ($(SETUP),no)
 PYTHON := $(shell command -v python3)
 BENCH_PYTHON := $(PYTHON)
 STAMP :=
 BENCH_STAMP :=
+RUN_STAMP :=
 CMAKE_ARGS ?= -DWEFT_WERROR=OFF# an unknown compiler may warn of more
 else
 PYTHON := $(CURDIR)/.venv/bin/python
 BENCH_PYTHON := $(CURDIR)/.venv-bench/bin/python
 STAMP := .venv/.stamp
+RUN_STAMP := .venv/.stamp-run
 BENCH_STAMP := .venv-bench/.stamp
 endif
 
 .PHONY: run test test-torch-opinfo build bench lint format fuzz asan-ubsan tsan test-asan test-tsan setup clean distclean help FORCE
 .PRECIOUS: build/%/build.ninja
 
-run: build ## Set up, build and run the main job
-	build/$(PRESET)/bin/weft_demo
+# Only what it runs: the library and the Python package. A build folder that is there is used as it is.
+run: $(RUN_STAMP) ## Set up, build the library and the Python package, and take the tour
+	@test -e build/$(PRESET)/build.ninja || { \
+	  tools/quiet.sh "make run: configuring" build/$(PRESET)/run.log \
+	    cmake --preset $(PRESET) -DPython_EXECUTABLE=$(PYTHON) $(RUN_PARTS) $(CMAKE_ARGS) && \
+	  touch build/$(PRESET)/.only-run; }
+	@tools/quiet.sh "make run: building" build/$(PRESET)/run.log \
+	  cmake --build build/$(PRESET) -j $(JOBS) --target weft _core
+	@PYTHONPATH=build/$(PRESET)/python $(PYTHON) examples/python/tour.py
 
 # Builds what the suites need: the preset itself, and a build for each sanitizer suite.
 test: $(addprefix build-,$(filter $(SANITIZERS),$(SUITES)) $(if $(filter-out $(SANITIZERS),$(SUITES)),$(PRESET)))
@@ -76,6 +88,8 @@ help: ## Show this
 	@awk -F ':.*## ' '/^[a-z][a-z -]*:.*## / {printf "  %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build-%: build/%/build.ninja
+	@! test -e build/$*/.only-run || { \
+	  cmake --preset $* -DPython_EXECUTABLE=$(PYTHON) $(PARTS:%=-D%=ON) $(CMAKE_ARGS) && rm build/$*/.only-run; }
 	cmake --build build/$* -j $(JOBS)
 
 build/%/build.ninja: CMakePresets.json $(STAMP)
@@ -85,5 +99,7 @@ build/%/build.ninja: CMakePresets.json $(STAMP)
 # These run each time, and leave the stamp alone when there is nothing to do.
 .venv/.stamp: FORCE
 	@tools/setup.sh
+.venv/.stamp-run: FORCE
+	@tools/setup.sh run
 .venv-bench/.stamp: FORCE
 	@tools/setup.sh bench

@@ -1,4 +1,5 @@
 // From a kernel to its program and source, step by step.
+#include <cstddef>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -21,7 +22,9 @@
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/spec.h"
+#include "passes.h"
 #include "render/render.h"
+#include "rewrite/pattern.h"
 #include "rewrite/trace.h"
 #include "runtime/cpu/cpu_toolchain.h"
 #include "trace.h"
@@ -51,11 +54,29 @@ template <Toolchain toolchain>
 std::string toolchain_render(UOp linear, std::string_view name) {
   return render(toolchain, linear, name);
 }
+// With workgroups of a usual size, which a driver would say.
+constexpr size_t kUsualThreads = 256;
+template <Target (*make)()>
+Target in_groups() {
+  Target target = make();
+  target.groups.threads = kUsualThreads;
+  return target;
+}
+Target opencl_target_of_all() { return opencl_target(kAnyDType); }
+Target wgsl_target_of_any() { return wgsl_target(); }
+std::string render_wgsl_of_any(UOp linear, std::string_view name) {
+  return render_wgsl(linear, name);
+}
 constexpr Language kLanguages[] = {
     {"LLVM", "llvm", toolchain_target<Toolchain::kLlvm>, toolchain_render<Toolchain::kLlvm>},
     {"C", "c", toolchain_target<Toolchain::kC>, toolchain_render<Toolchain::kC>},
     {"PTX", "ptx", ptx_target, render_ptx},
     {"TRITON", "triton", triton_target, render_triton},
+    {"CUDA", "cuda", in_groups<cuda_target>, render_cuda},
+    {"OPENCL", "opencl", in_groups<opencl_target_of_all>, render_opencl},
+    {"WGSL", "wgsl", in_groups<wgsl_target_of_any>, render_wgsl_of_any},
+    {"METAL", "metal", in_groups<metal_target>, render_metal},
+    {"HIP", "hip", in_groups<hip_target>, render_hip},
 };
 
 const Language& language_named(std::string_view name, std::string_view Language::* member,
@@ -67,10 +88,6 @@ const Language& language_named(std::string_view name, std::string_view Language:
     known += fmt::format("{}{}", known.empty() ? "" : is_last ? " or " : ", ", l.*member);
   }
   throw nb::value_error(fmt::format("a {} is {}, not {}", what, known, name).c_str());
-}
-
-Target target_named(std::string_view name) {
-  return language_named(name, &Language::target, "target").make_target();
 }
 
 Graph lower_kernel(const Graph& g, const std::optional<std::string>& opts, std::string_view target,
@@ -107,7 +124,7 @@ constexpr const char* kLowerDoc =
     R"doc(The program of a kernel: a LINEAR, its nodes in the order in which they run.
 
 The optimisations are those given, or else those that choose_opts() gives. The target is LLVM or C, on
-this machine, or PTX or TRITON. A trace gets every pass.
+this machine, or PTX, TRITON, CUDA, OPENCL, WGSL, METAL or HIP. A trace gets every pass.
 
 >>> i = UOp.range(100, 0)
 >>> x, y = (UOp.define_global(dtypes.float32, 100, n) for n in range(2))
@@ -132,6 +149,10 @@ PAD(axis, n), and STAGE(argument, axis); an axis is the id of a RANGE. docs/code
 )doc";
 
 }  // namespace
+
+Target target_named(std::string_view name) {
+  return language_named(name, &Language::target, "target").make_target();
+}
 
 void bind_codegen(nb::module_& m) {
   m.def("lower", lower_kernel, nb::arg("kernel"), nb::arg("opts") = nb::none(),
@@ -167,8 +188,8 @@ void bind_codegen(nb::module_& m) {
   m.def("render", render_program, nb::arg("linear"), nb::arg("language"),
         nb::arg("name") = "kernel",
         nb::sig("def render(linear: UOp, language: str, name: str = 'kernel') -> str"),
-        "The source of a program, as lower() gives it, in C (\"c\"), LLVM IR (\"llvm\") or PTX "
-        "(\"ptx\").");
+        "The source of a program, as lower() gives it for the target: c, llvm, ptx, triton, cuda, "
+        "opencl, wgsl, metal or hip.");
 }
 
 }  // namespace weft::python

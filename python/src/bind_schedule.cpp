@@ -7,13 +7,14 @@
 
 #include "base/config.h"
 #include "core.h"
+#include "interpreter.h"
 #include "schedule/schedule_cache.h"
 #include "weft/beam.h"
 
 namespace weft::python {
 
 void bind_schedule(nb::module_& m) {
-  m.def("clear_schedule_cache", &clear_schedule_cache,
+  m.def("clear_schedule_cache", &clear_schedule_cache, nb::call_guard<InterpreterReleased>(),
         "Forgets every schedule: the next run of a program schedules it anew.");
   m.def(
       "set_package_path", [](std::string path) { config().package_path = std::move(path); },

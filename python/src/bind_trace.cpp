@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 
 #include "base/config.h"
 #include "core.h"
@@ -29,7 +31,8 @@ struct PassRecord {
   std::string name;
   Graph before, after;
   uint64_t nanoseconds;
-  nb::list steps;
+  nb::list steps, decisions;
+  std::string notes;
 };
 
 nb::list passes_of(const PythonTrace& t) {
@@ -40,7 +43,10 @@ nb::list passes_of(const PythonTrace& t) {
       steps.append(StepRecord{handle(s.before), handle(s.after), std::string(s.rule->name),
                               s.rule->file, s.rule->line});
     }
-    out.append(PassRecord{p.name, handle(p.before), handle(p.after), p.nanoseconds, steps});
+    nb::list decisions;
+    for (const Decision& d : p.decisions) decisions.append(DecisionRecord(d));
+    out.append(PassRecord{p.name, handle(p.before), handle(p.after), p.nanoseconds, steps,
+                          decisions, p.notes});
   }
   return out;
 }
@@ -116,6 +122,27 @@ void bind_trace(nb::module_& m) {
         return text(fmt::format("{}: {} -> {}", s.rule, short_form(s.before.root, 80),
                                 short_form(s.after.root, 80)));
       });
+  nb::class_<DecisionRecord>(m, "Decision",
+                             "What a pass decided about a node, and what decided it.")
+      .def_ro("node", &DecisionRecord::node)
+      .def_ro("other", &DecisionRecord::other, "What the node was compared with.")
+      .def_prop_ro(
+          "what", [](const DecisionRecord& d) { return d.decision.what; },
+          "stored, recomputed, two kernels, ...")
+      .def_prop_ro(
+          "why", [](const DecisionRecord& d) { return d.decision.why; },
+          "The rule or bound that decided.")
+      .def_prop_ro(
+          "numbers",
+          [](const DecisionRecord& d) {
+            nb::dict out;
+            for (const auto& [name, value] : d.decision.numbers) {
+              out[nb::str(name.data(), name.size())] = value;
+            }
+            return out;
+          },
+          nb::sig("def numbers(self) -> dict[str, float]"), "What was compared.")
+      .def("__repr__", [](const DecisionRecord& d) { return text(d.decision.text()); });
   nb::class_<PassRecord>(m, "TracePass", "One rewrite of a graph.")
       .def_ro("name", &PassRecord::name)
       .def_ro("before", &PassRecord::before)
@@ -124,6 +151,12 @@ void bind_trace(nb::module_& m) {
       .def_prop_ro(
           "steps", [](const PassRecord& p) { return p.steps; },
           nb::sig("def steps(self) -> list[TraceStep]"))
+      .def_prop_ro(
+          "decisions", [](const PassRecord& p) { return p.decisions; },
+          nb::sig("def decisions(self) -> list[Decision]"), "What it decided, and why.")
+      .def_prop_ro(
+          "notes", [](const PassRecord& p) { return text(p.notes); },
+          "What it made beside the graph, in lines.")
       .def("__repr__", [](const PassRecord& p) {
         return nb::str("TracePass({}, {} steps)").format(p.name, p.steps.size());
       });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <nanobind/nanobind.h>
@@ -16,6 +17,18 @@ struct PythonTrace {
   Trace trace;
   std::vector<std::shared_ptr<Arena>> arenas;  // of every pass
   std::vector<nb::object> rules;               // RuleSets
+};
+
+// A Decision that keeps the nodes alive that it names.
+struct DecisionRecord {
+  Graph node;
+  std::optional<Graph> other;
+  Decision decision;
+
+  explicit DecisionRecord(const Decision& d)
+      : node(handle(d.node)),
+        other(d.other ? std::optional(handle(d.other)) : std::nullopt),
+        decision(d) {}
 };
 
 }  // namespace weft::python

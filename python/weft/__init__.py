@@ -11,9 +11,10 @@
 `counters` says what was run, and `weft.ir` is the compiler's inside.
 """
 
+import os as _os
 import sys as _sys
 
-from weft import array_api, dtypes, errors, ir, nn
+from weft import _core, array_api, dtypes, errors, ir, nn
 from weft._check import check
 from weft._core import Tensor, counters, from_dlpack, set_beam, set_package_path as _set_package_path
 from weft._custom_kernel import custom_kernel
@@ -43,6 +44,7 @@ from weft.errors import (
 
 __version__ = "0.1.0"
 
+_core.set_package_folder(_os.path.join(_os.path.dirname(__file__), ""))
 _set_package_path(":".join(folder for folder in _sys.path if folder))  # wgpu's package has a library in it
 
 __all__ = [

@@ -33,6 +33,15 @@ A kernel, such as one of Tensor.schedule(), can be optimised by hand, lowered an
 >>> program = lower(kernel, opts="VECTOR(0, 2)", target="C")
 >>> render(program, "c").count("*(f32x2m*)")  # a read and a write of two neighbours
 2
+
+The road from a tensor graph to kernels is functions, too: rangeify() and run_kernel_split_pipeline(), or each
+pass by name (run_pass(), and those that return what they found out). Pipeline() lists all of them, and
+takes passes and rules of users.
+
+>>> graph, context = rangeify(UOp.sink((Tensor([1.0, 2.0, 3.0]) * 2).uop))
+>>> kernels, cut = run_kernel_split_pipeline(graph)
+>>> cut.names
+['e_3']
 """
 
 from weft import dtypes
@@ -40,11 +49,18 @@ from weft._core import (
     AddrSpace,
     Arena,
     AxisType,
+    Decision,
     DType,
+    IndexingContext,
+    KernelCall,
+    KernelContext,
     Ops,
+    RangeifyContext,
     Rule,
     RuleSet,
     RuleStatistic,
+    Schedule,
+    ScheduledBuffer,
     Stage,
     Summary,
     Trace,
@@ -52,19 +68,33 @@ from weft._core import (
     TraceStep,
     UOp,
     apply_opts,
+    bufferize_to_store,
     choose_opts,
+    form_kernels,
     graph_rewrite,
+    inline_buffers,
     live_arenas,
     lower,
+    make_schedule,
+    order_kernels,
     parse,
+    plan_memory,
+    rangeify,
     render,
     reset_rule_statistics,
     rule_statistics,
+    rules_of,
+    run_kernel_split_pipeline,
+    run_pass,
+    run_rangeify,
     set_stats,
+    split_store,
     symbolic_rules,
+    transform,
     why_not,
 )
 from weft._patterns import Pat, rule
+from weft._pipeline import PassContext, PassInfo, Pipeline
 from weft.errors import LoopStep, RewriteLoopError
 
 symbolic: RuleSet = symbolic_rules()
@@ -75,13 +105,23 @@ __all__ = [
     "Arena",
     "AxisType",
     "DType",
+    "Decision",
+    "IndexingContext",
+    "KernelCall",
+    "KernelContext",
     "LoopStep",
     "Ops",
+    "PassContext",
+    "PassInfo",
     "Pat",
+    "Pipeline",
+    "RangeifyContext",
     "RewriteLoopError",
     "Rule",
     "RuleSet",
     "RuleStatistic",
+    "Schedule",
+    "ScheduledBuffer",
     "Stage",
     "Summary",
     "Trace",
@@ -89,17 +129,30 @@ __all__ = [
     "TraceStep",
     "UOp",
     "apply_opts",
+    "bufferize_to_store",
     "choose_opts",
     "dtypes",
+    "form_kernels",
     "graph_rewrite",
+    "inline_buffers",
     "live_arenas",
     "lower",
+    "make_schedule",
+    "order_kernels",
     "parse",
+    "plan_memory",
+    "rangeify",
     "render",
     "reset_rule_statistics",
     "rule",
     "rule_statistics",
+    "rules_of",
+    "run_kernel_split_pipeline",
+    "run_pass",
+    "run_rangeify",
     "set_stats",
+    "split_store",
     "symbolic",
+    "transform",
     "why_not",
 ]

@@ -1,9 +1,9 @@
 // The passes of codegen, in order.
 #include "codegen/lower.h"
 
+#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "codegen/canonical.h"
 #include "codegen/decompose.h"
@@ -26,60 +26,85 @@
 #include "ir/node.h"
 #include "ir/spec.h"
 #include "rewrite/graph_rewrite.h"
+#include "rewrite/pass_list.h"
 #include "rewrite/trace.h"
 #include "symbolic/simplify.h"
 
 namespace weft {
 namespace {
 
-// Runs passes one after the other and records what each did.
-class Passes {
- public:
-  Passes(UOp graph, Trace* trace) : graph_(graph), trace_(trace) {}
+using Notes = std::string*;
 
-  template <class Pass>
-  void run(std::string_view name, Pass&& pass, Stage stage = Stage::kKernel) {
-    const UOp before = graph_;
-    graph_ = pass(graph_);
-    if (trace_ != nullptr) trace_->passes.push_back({std::string(name), before, graph_, 0, {}});
-    if (kVerifyByDefault == Verify::kEveryPass || stage == Stage::kProgram) {
-      verify(graph_, stage, name);
+UOp optimise(UOp n, const Lowering& with, Trace*, Notes notes) {
+  const OptList chosen =
+      with.opts ? OptList(with.opts->begin(), with.opts->end()) : choose_opts(n, with.target);
+  if (notes != nullptr) {
+    *notes = "  " + (chosen.empty() ? "no optimisation" : print(chosen)) + "\n";
+  }
+  return apply_opts(n, chosen);
+}
+
+// Passes that take a graph, and those that ask for the target.
+template <UOp (*pass)(UOp)>
+UOp plain(UOp n, const Lowering&, Trace*, Notes) {
+  return pass(n);
+}
+template <UOp (*pass)(UOp, const Target&)>
+UOp targeted(UOp n, const Lowering& with, Trace*, Notes) {
+  return pass(n, with.target);
+}
+UOp simplify_kernel(UOp n, const Lowering&, Trace* trace, Notes) {
+  return simplify(n, trace, Loads::kStay);
+}
+UOp decompose_ops(UOp n, const Lowering& with, Trace* trace, Notes) {
+  return decompose(n, with.target, trace);
+}
+
+constexpr std::optional<Stage> kKernels = Stage::kKernel, kPrograms = Stage::kProgram;
+
+// clang-format off
+constexpr CodegenPass kPasses[] = {
+    {{"canonical", "sizes simplified, one RANGE per reduction", kKernels, kKernels}, plain<canonical>},
+    {{"gate loads", "WHERE around a LOAD into the LOAD's gate", kKernels, kKernels}, plain<gate_loads>},
+    {{"optimise", "loops cut, ordered and marked", kKernels, kKernels}, optimise},
+    {{"sum in blocks", "long sums of floats as sums of blocks", kKernels, kKernels}, targeted<sum_in_blocks>},
+    {{"expand", "unrolled and upcast loops into copies", kKernels, kKernels}, plain<expand>},
+    {{"reduce to registers", "REDUCE into a register and a loop", kKernels, kKernels}, targeted<reduce_to_registers>},
+    {{"gpudims", "loops of workgroups into SPECIAL indices", kKernels, kKernels}, targeted<gpudims>},
+    {{"simplify kernel", "its indices in their simplest form", kKernels, kKernels}, simplify_kernel},
+    {{"vectorize", "lane loops into vectors", kKernels, kKernels}, plain<vectorize>},
+    {{"widen loads", "neighbouring LOADs into wide ones", kKernels, kKernels}, targeted<widen_loads>},
+    {{"widen stores", "neighbouring STOREs into wide ones", kKernels, kKernels}, targeted<widen_stores>},
+    {{"devectorize", "vectors into what the target has", kKernels, kKernels}, targeted<devectorize>},
+    {{"index width", "indices into integers of the target", kKernels, kKernels}, targeted<index_width>},
+    {{"decompose", "ops that the target lacks into others", kKernels, kKernels}, decompose_ops},
+    {{"idle loops", "loops that nothing depends on", kKernels, kKernels}, plain<settle_idle_loops>},
+    {{"linearize", "the graph into a list", kKernels, kPrograms}, plain<linearize>},
+    {{"insert barriers", "BARRIERs between uses of local memory", kPrograms, kPrograms}, targeted<insert_barriers>},
+};
+// clang-format on
+
+UOp run_passes_on(UOp graph, const Lowering& with, Trace* trace) {
+  for (const CodegenPass& pass : kPasses) {
+    graph = run_pass(pass.info, graph, trace,
+                     [&](UOp n, Trace* t, Notes notes) { return pass.run(n, with, t, notes); });
+    if (kVerifyByDefault == Verify::kEveryPass || pass.info.after == kPrograms) {
+      verify(graph, *pass.info.after, pass.info.name);
     }
   }
-  UOp graph() const { return graph_; }
-
- private:
-  UOp graph_;
-  Trace* trace_;
-};
+  return graph;
+}
 
 }  // namespace
 
 UOp lower(UOp ast, const Target& target, Trace* trace) {
-  ast = canonical(ast);
-  return lower(ast, target, choose_opts(gate_loads(ast), target), trace);
+  return run_passes_on(ast, {target, std::nullopt}, trace);
 }
 
 UOp lower(UOp ast, const Target& target, std::span<const Opt> opts, Trace* trace) {
-  Passes passes(ast, trace);
-  passes.run("canonical", canonical);
-  passes.run("gate loads", gate_loads);
-  passes.run("optimise", [&](UOp n) { return apply_opts(n, opts); });
-  passes.run("sum in blocks", [&](UOp n) { return sum_in_blocks(n, target); });
-  passes.run("expand", expand);
-  passes.run("reduce to registers", [&](UOp n) { return reduce_to_registers(n, target); });
-  passes.run("gpudims", [&](UOp n) { return gpudims(n, target); });
-  passes.run("simplify", [](UOp n) { return simplify(n, nullptr, Loads::kStay); });
-  passes.run("vectorize", vectorize);
-  passes.run("widen loads", [&](UOp n) { return widen_loads(n, target); });
-  passes.run("widen stores", [&](UOp n) { return widen_stores(n, target); });
-  passes.run("devectorize", [&](UOp n) { return devectorize(n, target); });
-  passes.run("index width", [&](UOp n) { return index_width(n, target); });
-  passes.run("decompose", [&](UOp n) { return decompose(n, target); });
-  passes.run("idle loops", settle_idle_loops);
-  passes.run("linearize", linearize, Stage::kProgram);
-  passes.run("insert barriers", [&](UOp n) { return insert_barriers(n, target); }, Stage::kProgram);
-  return passes.graph();
+  return run_passes_on(ast, {target, opts}, trace);
 }
+
+std::span<const CodegenPass> codegen_passes() { return kPasses; }
 
 }  // namespace weft

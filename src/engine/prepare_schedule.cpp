@@ -14,6 +14,7 @@
 #include "base/helpers.h"
 #include "base/interrupt.h"
 #include "ir/node.h"
+#include "rewrite/user_passes.h"
 #include "runtime/device.h"
 #include "runtime/kernel_flops.h"
 #include "schedule/schedule.h"
@@ -35,7 +36,11 @@ class Preparation {
 
   std::vector<PreparedKernel> run() {
     const size_t threads = std::min(device_.compile_threads(), kernels_.size());
-    run_with_helpers(threads, [this](size_t) { work(); });
+    // Helpers compile with the passes of this thread.
+    run_with_helpers(threads, [this, passes = user_passes()](size_t) {
+      const UserPassesScope scope(passes);
+      work();
+    });
     for (const std::exception_ptr& failure : failures_) {
       if (failure) std::rethrow_exception(failure);
     }

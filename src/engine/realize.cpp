@@ -25,6 +25,7 @@
 #include "base/phases.h"
 #include "base/ref.h"
 #include "engine/custom_kernels.h"
+#include "engine/explain.h"
 #include "engine/index_checks.h"
 #include "engine/prepare_schedule.h"
 #include "engine/run_schedule.h"
@@ -34,6 +35,8 @@
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/print.h"
+#include "rewrite/trace.h"
+#include "rewrite/user_passes.h"
 #include "runtime/buffer.h"
 #include "runtime/counters.h"
 #include "runtime/debug.h"
@@ -92,21 +95,6 @@ void fill(Value& value, Ref<Buffer> buffer, Garbage& garbage) {
   }
 }
 
-// What a schedule was made for, or found for, and which writes go to copies.
-void show_schedule(UOp sink, const Schedule& schedule, bool is_new, uint64_t nanoseconds) {
-  show(fmt::format("plan    {:8.2f} us  {} kernels: {}", double(nanoseconds) / 1e3,
-                   schedule.calls.size(),
-                   is_new ? "no schedule of this graph is known" : "a known schedule"));
-  if (is_new && !schedule.why_no_loops.empty()) {
-    show(fmt::format("loops   not a loop program: {}", schedule.why_no_loops));
-  }
-  for (UOp n : sink.srcs()) {
-    if (!n.is(Op::AFTER) || !n.src(0).is(Op::CONTIGUOUS)) continue;
-    show(fmt::format("copy    {} is written in a copy: its old content is still in use",
-                     short_form(n.src(0).src(0))));
-  }
-}
-
 // The cache on disk. It is looked up for every schedule that is not in memory.
 class DiskStore : public ScheduleStore {
  public:
@@ -123,8 +111,11 @@ std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& de
                                             OutputMemory outputs,
                                             ServedSizes sizes = ServedSizes::kAny) {
   const PhaseTimer timer(Phase::kLookup);
-  const uint64_t begin = shows(2) ? now_ns() : 0;
+  const bool is_explained = is_explaining();
+  const uint64_t begin = shows(2) || is_explained ? now_ns() : 0;
   const uint64_t misses = schedule_cache_counts().misses;
+  Trace trace;
+  std::string why_made;
   DiskStore disk;
   auto schedule =
       cached_schedule(imported.sink, {.limits = device.limits(),
@@ -132,10 +123,19 @@ std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& de
                                       .dying = imported.dying,
                                       .outputs = outputs,
                                       .work_in = WorkIn::kGraphArena,
+                                      .trace = shows(6) || is_explained ? &trace : nullptr,
+                                      .origins = imported.origins.get(),
+                                      .why_made = &why_made,
                                       .store = device.keeps_schedules() ? &disk : nullptr,
                                       .sizes = sizes});
   const bool is_new = schedule_cache_counts().misses != misses;
   if (is_new) count_schedule();
+  if (is_explained) {
+    if (is_new && why_made.empty()) why_made = "no schedule of this graph is known";
+    const uint64_t taken = now_ns() - begin;
+    explain_schedule({imported, *schedule, trace, device.name(), why_made, taken});
+  }
+  if (shows(6)) show_passes(trace);
   if (shows(2)) show_schedule(imported.sink, *schedule, is_new, now_ns() - begin);
   return schedule;
 }
@@ -528,6 +528,9 @@ void run_waiting() {
 }  // namespace
 
 void realize(std::span<Storage* const> storages) {
+  if (is_in_user_pass()) {
+    throw Error("[realize] a pass of a user is running: it cannot wait for values of tensors");
+  }
   refuse_values_while_captured();
   interruptible([&] {
     const std::lock_guard lock(realize_mutex());

@@ -14,6 +14,7 @@
 #include "base/interrupt.h"
 #include "base/ref.h"
 #include "base/small_vector.h"
+#include "engine/explain.h"
 #include "engine/prepare_schedule.h"
 #include "engine/undo_log.h"
 #include "ir/array.h"
@@ -162,12 +163,17 @@ class Run {
       arguments_.push_back(slots_[schedule_.buffers[argument].slot].get());
     }
     const Work work = prepare(call);
-    const uint64_t begin = shows(2) ? now_ns() : 0;
+    const bool is_explained = is_explaining();
+    const uint64_t begin = shows(2) || is_explained ? now_ns() : 0;
     prepared_.kernels[call.kernel].program->run(arguments_, variables_);
     if (shows(2)) {
       prepared_.device->synchronize();
       show_run({prepared_.device->name(), call.name, now_ns() - begin, work.bytes, work.flops,
-                kernel_operations(call.ast)});
+                kernel_operations(call.ast), text_of_sites(call.sites)});
+    }
+    if (is_explained) {
+      prepared_.device->synchronize();
+      explain_run(schedule_, i, now_ns() - begin, work.bytes, work.flops);
     }
     count_kernel(work.bytes, work.flops);
   }

@@ -25,6 +25,7 @@
 #include "ir/arena.h"
 #include "ir/dim.h"
 #include "ir/node.h"
+#include "ir/origins.h"
 #include "ir/print.h"
 #include "ir/shape.h"
 #include "ir/spec.h"
@@ -205,7 +206,7 @@ class Engine {
       const UOp r = settled(s);
       srcs_.push_back(r ? r : s);
     }
-    return arena_.with_srcs(f.node, srcs_);
+    return followed(f.node, arena_.with_srcs(f.node, srcs_));
   }
 
   // Tries the rules on f.now; when one applies, f waits for what it made.
@@ -233,7 +234,7 @@ class Engine {
       }
     }
     if (f.now != f.node) memo_.put_number(f.now, kOnItsWay);
-    wait_for(f, r.result);
+    wait_for(f, followed(f.now, r.result));
   }
 
   // Nothing of dtype index has a shape: what is simplified most is not looked at.
@@ -302,7 +303,7 @@ class Engine {
 
   void finish(Frame& f, UOp result) {
     prefetch_behind(f.node);
-    memo_.put(f.node, result);
+    memo_.put(f.node, followed(f.node, result));
     if (f.now != f.node) memo_.put(f.now, result);
     if (f.state == State::kWaiting) waiting_--;
     stack_.pop_back();

@@ -1,6 +1,7 @@
 // Traces as text and JSON.
 #include "rewrite/trace.h"
 
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -12,6 +13,16 @@
 
 namespace weft {
 
+std::string Decision::text() const {
+  std::string out = short_form(node, 80);
+  if (other) out += fmt::format(" and {}", short_form(other, 80));
+  out += fmt::format(": {}, because {}", what, why);
+  for (size_t i = 0; i < numbers.size(); i++) {
+    out += fmt::format("{}{} {:.6g}", i == 0 ? " (" : ", ", numbers[i].first, numbers[i].second);
+  }
+  return numbers.empty() ? out : out + ")";
+}
+
 std::string Trace::text() const {
   std::string out;
   for (const TracePass& pass : passes) {
@@ -20,6 +31,8 @@ std::string Trace::text() const {
       out += fmt::format("  {:<24} {} -> {}\n", s.rule->name, short_form(s.before, 80),
                          short_form(s.after, 80));
     }
+    for (const Decision& d : pass.decisions) out += fmt::format("  {}\n", d.text());
+    out += pass.notes;
   }
   return out;
 }
@@ -36,11 +49,23 @@ std::string Trace::json() const {
                        {"before", short_form(s.before)},
                        {"after", short_form(s.after)}});
     }
+    nlohmann::json decisions = nlohmann::json::array();
+    for (const Decision& d : pass.decisions) {
+      nlohmann::json numbers = nlohmann::json::object();
+      for (const auto& [name, value] : d.numbers) numbers[std::string(name)] = value;
+      decisions.push_back({{"node", short_form(d.node)},
+                           {"what", d.what},
+                           {"why", d.why},
+                           {"other", d.other ? short_form(d.other) : ""},
+                           {"numbers", std::move(numbers)}});
+    }
     root["passes"].push_back({{"name", pass.name},
                               {"before", print(pass.before)},
                               {"after", print(pass.after)},
                               {"nanoseconds", pass.nanoseconds},
-                              {"steps", std::move(steps)}});
+                              {"steps", std::move(steps)},
+                              {"decisions", std::move(decisions)},
+                              {"notes", pass.notes}});
   }
   // a short form may be cut in the middle of a character
   return root.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

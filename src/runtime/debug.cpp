@@ -26,6 +26,18 @@ std::string time_text(uint64_t nanoseconds) {
   return t < 1e9 ? fmt::format("{:8.2f} ms", t / 1e6) : fmt::format("{:8.2f} s ", t / 1e9);
 }
 
+// Of each pass the graph after it, if it is another one, what it decided and what else it made.
+std::string text_of_passes(const Trace& trace) {
+  std::string out;
+  for (const TracePass& pass : trace.passes) {
+    const bool is_same = pass.after == pass.before && &pass != &trace.passes.front();
+    out += fmt::format("after {}:\n{}", pass.name, is_same ? "  the same\n" : print(pass.after));
+    for (const Decision& d : pass.decisions) out += fmt::format("  {}\n", d.text());
+    out += pass.notes;
+  }
+  return out;
+}
+
 }  // namespace
 
 void show(std::string_view text) {
@@ -44,9 +56,10 @@ void show_device(std::string_view name, std::string_view description) {
 
 void show_run(const KernelRun& run) {
   const double ns = run.nanoseconds == 0 ? 1 : double(run.nanoseconds);
-  show(fmt::format("run     {} {:8.2f} GFLOPS {:8.2f} GB/s  {} on {}: {}",
-                   time_text(run.nanoseconds), double(run.flops) / ns, double(run.bytes) / ns,
-                   run.name, run.device, run.operations));
+  show(fmt::format(
+      "run     {} {:8.2f} GFLOPS {:8.2f} GB/s  {} on {}: {}", time_text(run.nanoseconds),
+      double(run.flops) / ns, double(run.bytes) / ns, run.name,
+      std::string(run.device) + (run.lines.empty() ? "" : " from " + run.lines), run.operations));
 }
 
 void show_loaded(std::string_view name, std::string_view from, uint64_t nanoseconds) {
@@ -59,14 +72,14 @@ void show_lowered(const LoweredKernel& k) {
   const std::string opts =
       print(k.opts != nullptr ? *k.opts : choose_opts(gate_loads(k.ast), k.target));
   out += fmt::format("optimisations: {}\n", opts.empty() ? "none" : opts);
-  if (shows(6)) {
-    for (const TracePass& pass : k.trace.passes) {
-      out += fmt::format("after {}:\n{}", pass.name, print(pass.after));
-    }
-  }
+  if (shows(6)) out += text_of_passes(k.trace);
   if (shows(5)) out += fmt::format("list:\n{}", print(k.linear));
   if (shows(4)) out += fmt::format("source:\n{}", k.source);
   show(out);
+}
+
+void show_passes(const Trace& trace) {
+  if (!trace.passes.empty()) show(text_of_passes(trace));
 }
 
 }  // namespace weft

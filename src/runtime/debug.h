@@ -28,6 +28,7 @@ struct KernelRun {
   std::string_view device, name;
   uint64_t nanoseconds, bytes, flops;
   std::string operations;  // kernel_operations
+  std::string lines{};     // of the user's program, where they are noted
 };
 void show_run(const KernelRun& run);
 
@@ -44,5 +45,8 @@ struct LoweredKernel {
   const OptList* opts;  // null: those that choose_opts chooses
 };
 void show_lowered(const LoweredKernel& kernel);
+
+// 6: the passes of a schedule.
+void show_passes(const Trace& trace);
 
 }  // namespace weft

@@ -27,6 +27,7 @@
 #include "ir/arena.h"
 #include "ir/node.h"
 #include "ir/walk.h"
+#include "rewrite/user_passes.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/search_progress.h"
 #include "runtime/time_candidates.h"
@@ -48,7 +49,7 @@ Hash128 key_of(UOp ast, const KernelSearch& search) {
   key = mix(key, search.target.vector_registers);
   key = mix(key, search.target.cores);
   key = mix(key, search.target.cache_bytes);
-  return mix(key, search.machine);
+  return mix_user_passes(mix(key, search.machine));
 }
 
 // None when it is not there, or is not a list that applies to the kernel.

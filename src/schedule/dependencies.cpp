@@ -15,6 +15,7 @@
 #include "ir/build.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/origins.h"
 #include "ir/place.h"
 #include "ir/walk.h"
 #include "schedule/kernel_table.h"
@@ -170,6 +171,10 @@ class Ordering {
       const UOp memory = node.memories[i];
       const bool is_copied = i >= node.written && snapshots_.has(memory);
       o.arguments.push_back(buffer_number(is_copied ? snapshots_.get(memory) : memory));
+    }
+    if (const Origins* const origins = origins_of_thread()) {
+      const std::span<const uint32_t> sites = origins->of(node.kernel);
+      o.sites.assign(sites.begin(), sites.end());
     }
     out_.kernels.push_back(std::move(o));
   }

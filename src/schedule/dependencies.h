@@ -19,6 +19,7 @@ struct OrderedKernel {
   std::vector<UOp> variables;
   size_t written = 0;               // arguments [0, written) are written
   std::vector<uint32_t> waits_for;  // earlier kernels: read after write, write after read or write
+  std::vector<uint32_t> sites{};    // lines of programs, where they are noted
 };
 
 struct OrderedKernels {

@@ -21,6 +21,7 @@
 #include "ir/dim.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/origins.h"
 #include "ir/spec.h"
 #include "ir/walk.h"
 #include "schedule/number_rules.h"
@@ -121,7 +122,7 @@ class Generalizer {
       for (size_t i = 0; i < srcs_.size(); i++) {
         if (spread_.has(n.src(i))) srcs_[i] = spread(n.src(i));
       }
-      copies_.put(n, arena_.make(n.op(), n.dtype(), srcs_, arg_of(n)));
+      copies_.put(n, followed(n, arena_.make(n.op(), n.dtype(), srcs_, arg_of(n))));
     }
     const UOp sink = copies_.get(order_.back());
     verify(sink, Stage::kTensor);
@@ -172,7 +173,8 @@ class Generalizer {
     for (size_t i = first; i < end; i++) srcs[i] = next_number().as_uop(arena_);
   }
 
-  Arena arena_;
+  std::shared_ptr<Arena> owner_ = std::make_shared<Arena>();
+  Arena& arena_ = *owner_;
   std::span<const UOp> order_;
   const NumberRules& rules_;
   ScheduleOptions options_;

@@ -14,6 +14,7 @@
 #include "ir/dim.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
+#include "ir/origins.h"
 #include "rewrite/trace.h"
 #include "schedule/machine.h"
 #include "schedule/size_use.h"
@@ -57,6 +58,7 @@ struct KernelCall {
   size_t written = 0;                    // arguments [0, written) are written
   std::vector<BoundVariable> variables;  // those that it reads, in order of their names
   std::vector<uint32_t> waits_for;       // earlier calls that must have run
+  std::vector<uint32_t> sites{};         // lines of programs, where they are noted (ir/origins.h)
 };
 
 // What later stages make of a schedule's kernels and keep with it.
@@ -137,8 +139,10 @@ struct ScheduleOptions {
   std::vector<BoundVariable> variables{};
   OutputMemory outputs = OutputMemory::kOwn;
   WorkIn work_in = WorkIn::kOwnArena;
-  Trace* trace = nullptr;          // every phase is added to it
-  ScheduleStore* store = nullptr;  // for cached_schedule: where schedules outlive the process
+  Trace* trace = nullptr;           // every phase is added to it
+  Origins* origins = nullptr;       // of the graph's nodes: its calls say which lines they compute
+  std::string* why_made = nullptr;  // for cached_schedule: why none was found, if none was
+  ScheduleStore* store = nullptr;   // for cached_schedule: where schedules outlive the process
   ServedSizes sizes = ServedSizes::kAny;  // for cached_schedule
 };
 

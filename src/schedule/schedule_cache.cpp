@@ -10,10 +10,13 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/cache_budget.h"
 #include "base/hash.h"
@@ -21,6 +24,7 @@
 #include "ir/dim.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/origins.h"
 #include "ir/shape.h"
 #include "ir/walk.h"
 #include "schedule/general_schedule.h"
@@ -71,6 +75,25 @@ Hash128 key_of_sizes(Hash128 h, const Skeleton& skeleton) {
 struct KeyHash {
   size_t operator()(const Hash128& h) const { return size_t(h.low); }
 };
+
+void say(const ScheduleOptions& options, const std::string& why) {
+  if (options.why_made != nullptr) *options.why_made = why;
+}
+
+// What makes a graph another one than the one before it.
+std::string difference(const Sample& before, const Sample& now) {
+  for (size_t i = 0; i < std::min(before.numbers.size(), now.numbers.size()); i++) {
+    const Number &a = before.numbers[i], &b = now.numbers[i];
+    if (a.value == b.value) continue;
+    return fmt::format("{} was {} and is {}",
+                       b.kind == Number::Kind::kSize ? "a size" : "an offset", a.value, b.value);
+  }
+  for (size_t i = 0; i < std::min(before.scalars.size(), now.scalars.size()); i++) {
+    if (before.scalars[i] == now.scalars[i]) continue;
+    return fmt::format("scalar {} of the graph has another value", i);
+  }
+  return "the graph differs in numbers";
+}
 
 // Graphs that differ in numbers. The second one to come makes those that differ parameters; one
 // that does not fit makes it anew, a few times. Sizes that do much work become a family of their
@@ -151,6 +174,7 @@ class Cache {
       found->samples.push_back(std::move(sample));
       families_.add(key, found, found->bytes());
       new_family = key;
+      say(options, "no graph of this structure was scheduled before");
       return nullptr;
     }
     Family& family = *found;
@@ -163,6 +187,7 @@ class Cache {
       }
     }
     if (family.is_closed) return nullptr;
+    if (options.why_made != nullptr) say(options, difference(family.samples.back(), sample));
     family.samples.push_back(std::move(sample));
     family.is_closed = family.samples.size() == kMostSamples;
     const auto made = make_general_schedule(order, family.samples, options);
@@ -242,6 +267,7 @@ Cache& cache() {
 }  // namespace
 
 std::shared_ptr<const Schedule> cached_schedule(UOp sink, const ScheduleOptions& options) {
+  const OriginsScope noting(options.origins);
   std::vector<UOp> order = toposort(sink);
   const Hash128 key = schedule_key(graph_key(order), options);
   if (std::shared_ptr<const Schedule> found = cache().find(key)) return found;

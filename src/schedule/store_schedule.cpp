@@ -25,6 +25,7 @@
 #include "ir/op.h"
 #include "ir/spec.h"
 #include "ir/walk.h"
+#include "rewrite/user_passes.h"
 #include "schedule/graph_key.h"
 #include "schedule/schedule.h"
 
@@ -340,11 +341,16 @@ Hash128 schedule_key(Hash128 h, const ScheduleOptions& o) {
   for (const BoundVariable& v : o.variables) {
     h = mix(mix(h, hash_bytes_128(v.name)), uint64_t(v.value));
   }
-  return h;
+  if (o.origins != nullptr) h = mix(mix(h, o.origins->key().low), o.origins->key().high);
+  return mix_user_passes(h);
 }
 
 Schedule stored_schedule(std::vector<UOp> order, const ScheduleOptions& options) {
-  if (options.store == nullptr) return make_schedule(std::move(order), options);
+  // Passes of users and lines are of this process; one that is traced is made.
+  const bool is_looked_at = options.trace != nullptr || options.origins != nullptr;
+  if (options.store == nullptr || is_looked_at || user_passes() != nullptr) {
+    return make_schedule(std::move(order), options);
+  }
   const Hash128 key = mix(kStamp, schedule_key(graph_key(order), options));
   if (const std::optional<std::vector<std::byte>> bytes = options.store->get(key)) {
     if (std::optional<Schedule> stored = schedule_of_bytes(*bytes)) {

@@ -10,6 +10,7 @@
 #include "ir/op.h"
 #include "value/number_watch.h"
 #include "value/operation_watch.h"
+#include "value/sites.h"
 #include "value/storage_watch.h"
 #include "value/value.h"
 #include "weft/gradient.h"
@@ -47,6 +48,7 @@ Ref<Value> make_deferred(const Outcome& outcome, Ints numbers,
 
 Ref<Value> formula_of(const Value& deferred) {
   const WritingOut writing_out;
+  const SiteScope from(sites_are_noted() ? site_of_value(deferred) : 0);
   const StorageWatch::Pause unseen_by_captures;
   const OperationWatch::Scope unseen(nullptr);
   const NumberWatch::Scope not_noted(nullptr);  // of sizes that were there before

@@ -22,12 +22,14 @@
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/origins.h"
 #include "ir/shape.h"
 #include "runtime/buffer.h"
 #include "runtime/device.h"
 #include "value/closure.h"
 #include "value/deferred.h"
 #include "value/factor.h"
+#include "value/sites.h"
 #include "value/value.h"
 #include "weft/view.h"
 
@@ -48,6 +50,7 @@ class Importer {
         arena_(std::make_shared<Arena>()),
         made_(closure.nodes().size()) {
     arena_->expect(kNodesPerValue * made_.size());
+    if (sites_are_noted()) result_.origins = std::make_shared<Origins>();
   }
 
   Imported run() {
@@ -59,6 +62,10 @@ class Importer {
       if (i + 2 * kAhead < made_.size()) prefetch(*nodes[i + 2 * kAhead].value);
       if (i + kAhead < made_.size()) prefetch_place(nodes[i + kAhead]);
       if (nodes[i].is_needed) import(i);
+      if (result_.origins && nodes[i].is_needed && !is_memory(nodes[i])) {
+        note(*nodes[i].value, made_[i].shaped);
+        note(*nodes[i].value, made_[i].memory);
+      }
     }
     if (!result_.checks.empty()) outputs_.push_back(import_checks());
     result_.sink = sink(*arena_, outputs_);
@@ -73,6 +80,10 @@ class Importer {
     UOp shaped;  // the Value, in its shape
     UOp memory;  // of an AFTER, or of what is in memory: what a write stands AFTER
   };
+
+  void note(const Value& value, UOp node) {
+    if (node) result_.origins->add(node, site_of_value(value));
+  }
 
   static void prefetch(const Value& value) {
     __builtin_prefetch(&value);
@@ -185,7 +196,9 @@ class Importer {
       if (!shape_of(value).empty()) value = move(value, Op::RESHAPE, named.to, {});
     }
     const Arg arg = how && how->combines() ? Arg::op(how->op) : Arg{};
-    return arena_->make(Op::STORE, dtypes::void_, {target, value}, arg);
+    const UOp store = arena_->make(Op::STORE, dtypes::void_, {target, value}, arg);
+    if (result_.origins) note(*after.value, store);
+    return store;
   }
 
   // Axes [first, past) of a shape as one that integers name, with what lies before and behind them

@@ -9,6 +9,7 @@
 #include "ir/arena.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
+#include "ir/origins.h"
 #include "runtime/buffer.h"
 #include "value/closure.h"
 #include "value/value.h"
@@ -32,6 +33,7 @@ struct Imported {
   std::vector<Value*> checks;   // elements of its last source, behind the outputs, if there are any
   std::vector<ImportedBuffer> buffers;  // of BUFFER i
   std::vector<int64_t> dying;           // BUFFERs that nothing reads after this graph
+  std::shared_ptr<Origins> origins;     // lines of nodes, where they are noted; else null
 };
 
 // The Values that the closure stores, as the sources of a SINK. A Value in memory is a BUFFER under

@@ -25,6 +25,7 @@
 #include "value/custom_kernel.h"
 #include "value/deferred.h"
 #include "value/linked_step.h"
+#include "value/sites.h"
 #include "value/tape.h"
 #include "weft/view.h"
 
@@ -72,6 +73,8 @@ Value* Value::allocate(Op op, DType dtype, Device& device, Ints shape, Ints numb
   const size_t bytes = sizeof(Value) + sizeof(int64_t) * (shape.size() + numbers.size());
   Value* value = new (::operator new(bytes)) Value(op, dtype, device, shape, numbers);
   count_live_value(1);
+  if (sites_are_noted()) [[unlikely]]
+    detail::note_site(value);
   return value;
 }
 
@@ -355,6 +358,7 @@ void Value::free_all(Value* first) noexcept {
     if (CustomKernel* kernel = value->custom_kernel()) release(kernel);
     value->~Value();
     count_live_value(-1);
+    detail::forget_site(value);
     ::operator delete(value);
   }
 }

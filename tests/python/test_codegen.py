@@ -69,9 +69,9 @@ def test_what_does_not_apply() -> None:
 def test_what_is_no_kernel() -> None:
     with pytest.raises(errors.SpecError):
         ir.lower(UOp.sink(UOp.const(dtypes.float32, 1.0)))
-    with pytest.raises(ValueError, match="a target is LLVM, C, PTX or TRITON, not VAX"):
+    with pytest.raises(ValueError, match="a target is LLVM, C, PTX, TRITON, CUDA, OPENCL, WGSL, METAL or HIP, not VAX"):
         ir.lower(twice(), target="VAX")
-    with pytest.raises(ValueError, match="a language is llvm, c, ptx or triton, not rust"):
+    with pytest.raises(ValueError, match="a language is llvm, c, ptx, triton, cuda, opencl, wgsl, metal or hip, not rust"):
         ir.render(ir.lower(twice()), "rust")
     with pytest.raises((ValueError, errors.SpecError)):
         ir.render(twice(), "c")

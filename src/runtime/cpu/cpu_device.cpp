@@ -40,6 +40,7 @@
 #include "ir/walk.h"
 #include "render/render.h"
 #include "rewrite/trace.h"
+#include "rewrite/user_passes.h"
 #include "runtime/buffer.h"
 #include "runtime/caching_allocator.h"
 #include "runtime/counters.h"
@@ -201,8 +202,8 @@ class CodeTable {
  public:
   std::shared_ptr<const CpuCode> get(const Graph& kernel, Toolchain toolchain,
                                      std::string_view name) {
-    const Hash128 key = mix(mix(graph_hash(kernel.root), hash_bytes_128(name)),
-                            uint64_t(toolchain) | uint64_t(config().threads) << 8);
+    const Hash128 key = mix_user_passes(mix(mix(graph_hash(kernel.root), hash_bytes_128(name)),
+                                            uint64_t(toolchain) | uint64_t(config().threads) << 8));
     if (auto found = cache_.find(key)) return found;
     const auto being_made = begin(key);
     const std::lock_guard lock(*being_made);  // of this kernel: others are made meanwhile

@@ -11,6 +11,7 @@
 #include "ir/dim.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/origins.h"
 #include "ir/place.h"
 #include "ir/scope.h"
 #include "ir/shape.h"
@@ -27,7 +28,8 @@ class Storer {
   explicit Storer(Arena& arena) : arena_(arena) {}
 
   UOp run(UOp sink) {
-    return rebuild(sink, [&](UOp n, std::vector<UOp>& srcs) { return rebuilt(n, srcs); });
+    return rebuild(sink,
+                   [&](UOp n, std::vector<UOp>& srcs) { return followed(n, rebuilt(n, srcs)); });
   }
 
  private:

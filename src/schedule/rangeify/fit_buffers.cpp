@@ -13,6 +13,7 @@
 #include "ir/build.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/origins.h"
 #include "ir/scope.h"
 #include "ir/walk.h"
 #include "schedule/rangeify/stored_values.h"
@@ -28,7 +29,8 @@ class Fitting {
       : arena_(arena), most_(std::max<size_t>(most, 3)), sets_(arena) {}
 
   UOp run(UOp sink) {
-    return rebuild(sink, [&](UOp n, std::vector<UOp>& srcs) { return rebuilt(n, srcs); });
+    return rebuild(sink,
+                   [&](UOp n, std::vector<UOp>& srcs) { return followed(n, rebuilt(n, srcs)); });
   }
 
  private:

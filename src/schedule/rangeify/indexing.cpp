@@ -96,7 +96,8 @@ class Assignment {
   void visit(UOp n) {
     if (n.is(Op::STORE)) return n.dtype().is_void() ? visit_store(n) : visit_register(n);
     if (n.is(Op::AFTER)) return is_register(n) ? visit_register(n) : void();
-    if (n.is(Op::CONTIGUOUS) || n.is(Op::COPY)) return visit_stored(n, Storing::kMust);
+    if (n.is(Op::CONTIGUOUS) || n.is(Op::COPY))
+      return visit_stored(n, Storing::kMust, StoringCause::kAsked);
     const bool computes =
         is_elementwise(n.op()) || n.is(Op::REDUCE_AXIS) || n.is(Op::IOTA) || is_gather(n);
     if (n.is(Op::SCAN) && demands_.has(n)) return visit_scan(n);
@@ -151,11 +152,17 @@ class Assignment {
         root.statements >= c_.limits().statements || root.buffers + 4 > c_.limits().buffers;
     const bool has_reductions =
         n.is(Op::REDUCE_AXIS) && root.reductions >= c_.limits().accumulators;
-    if ((is_full || has_reductions) && !is_inside_loop) return visit_stored(n, Storing::kMust);
+    if ((is_full || has_reductions) && !is_inside_loop) {
+      const auto cause = is_full ? StoringCause::kKernelIsFull : StoringCause::kReductions;
+      return visit_stored(n, Storing::kMust, cause);
+    }
     // Phase 3 does not put a matrix product into the loop of another reduction.
     const bool is_nested = n.is(Op::REDUCE_AXIS) && is_in_reduction(d.at) && !is_inside_loop;
-    if (d.differs || is_nested) return visit_stored(n, Storing::kMay);
-    assign(n, d.at, d.root, Storing::kNever);
+    if (d.differs || is_nested) {
+      const auto cause = d.differs ? StoringCause::kOtherIndices : StoringCause::kNestedReduction;
+      return visit_stored(n, Storing::kMay, cause);
+    }
+    assign(n, d.at, d.root, Storing::kNever, StoringCause::kOneUse);
   }
 
   // Its elements exist one after the other: they are stored, or used as they come by the one value
@@ -167,9 +174,9 @@ class Assignment {
     const bool is_full =
         root.statements >= c_.limits().statements || root.buffers + 4 > c_.limits().buffers;
     const bool runs_there = root.own == d.at && !d.differs && root.scanned.value_or(axis) == axis;
-    if (is_full || !runs_there) return visit_stored(n, Storing::kMust);
+    if (is_full || !runs_there) return visit_stored(n, Storing::kMust, StoringCause::kScanned);
     root.scanned = axis;
-    assign(n, d.at, d.root, Storing::kNever);
+    assign(n, d.at, d.root, Storing::kNever, StoringCause::kOneUse);
   }
 
   bool is_in_reduction(TupleId at) const {
@@ -178,18 +185,19 @@ class Assignment {
     });
   }
 
-  void visit_stored(UOp n, Storing storing) {
+  void visit_stored(UOp n, Storing storing, StoringCause cause) {
     const TupleId at = c_.keep(c_.ranges_of_shape(shape_of(n)));
     const uint32_t root = new_root();
     if (storing == Storing::kMust) roots_[root].own = at;
     if (n.is(Op::SCAN)) roots_[root].scanned = n.ints()[0];
-    assign(n, at, root, storing);
+    assign(n, at, root, storing, cause);
   }
 
-  void assign(UOp n, TupleId at, uint32_t root, Storing storing) {
+  void assign(UOp n, TupleId at, uint32_t root, Storing storing, StoringCause cause) {
     Assigned& a = begin(n);
     a.at = at;
     a.storing = storing;
+    a.cause = cause;
     roots_[root].statements++;
     roots_[root].reductions += n.is(Op::REDUCE_AXIS) ? 1 : 0;
     if (n.is(Op::REDUCE_AXIS)) {

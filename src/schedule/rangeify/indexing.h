@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "ir/arena.h"
 #include "ir/dim.h"
 #include "ir/node.h"
+#include "rewrite/trace.h"
 #include "schedule/rangeify/index_math.h"
 #include "schedule/rangeify/movement.h"
 #include "schedule/schedule.h"
@@ -28,6 +30,18 @@ enum class Storing : uint8_t {
   kMust,   // the graph says so, or a kernel would grow past its limits
 };
 
+// What decided it.
+enum class StoringCause : uint8_t {
+  kOneUse,           // nothing asks for it to be stored
+  kAsked,            // the graph says so: CONTIGUOUS or COPY
+  kOtherIndices,     // its users disagree on indices, or use it more than once
+  kKernelIsFull,     // statements or buffers of the kernel that would compute it
+  kReductions,       // more reductions than one kernel runs
+  kNestedReduction,  // a reduction in the loop of another one
+  kScanned,          // its elements exist one after the other
+};
+std::string_view text_of(StoringCause cause);
+
 // A list of indices, kept once: equal lists have equal numbers.
 using TupleId = uint32_t;
 
@@ -38,6 +52,7 @@ struct Assigned {
   TupleId reduced = 0;  // of a REDUCE_AXIS: the RANGEs that it runs over
   uint32_t first_edge = 0;  // one Edge per source
   Storing storing = Storing::kNever;
+  StoringCause cause = StoringCause::kOneUse;
 };
 
 // Which element of which value a source of a node is: an Access with its indices kept once.
@@ -128,5 +143,10 @@ class IndexingContext {
 // Walks the graph from its SINK to its leaves: a node's indices are those that its users ask for.
 // Where they ask for different ones, the node gets ranges of its own and may be stored.
 void run_rangeify(UOp sink, IndexingContext& context);
+
+// A line for each node that computes: its indices, and whether and why it is stored.
+std::string text_of(const IndexingContext& context);
+// What may, and what must be stored, and why.
+std::vector<Decision> decisions_of(const IndexingContext& context);
 
 }  // namespace weft

@@ -6,15 +6,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "ir/arena.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/origins.h"
 #include "ir/reads.h"
 #include "ir/scope.h"
 #include "ir/walk.h"
+#include "rewrite/trace.h"
 #include "schedule/machine.h"
 #include "schedule/rangeify/buffer_cost.h"
 #include "schedule/rangeify/fit_buffers.h"
@@ -54,8 +57,9 @@ constexpr double kNearLines = 4;   // that are read side by side
 
 class Inliner {
  public:
-  Inliner(UOp sink, const KernelLimits& limits)
-      : sink_(sink),
+  Inliner(UOp sink, const KernelLimits& limits, std::vector<Decision>* decisions)
+      : decisions_(decisions),
+        sink_(sink),
         arena_(sink.arena()),
         limits_(limits),
         values_(stored_values(sink)),
@@ -92,7 +96,12 @@ class Inliner {
     s.uses.erase(std::unique(s.uses.begin(), s.uses.end()), s.uses.end());
     const Work work = work_of(v);
     const double size = places(v.ranges()), bytes = v.value().dtype().item_bytes();
-    s.is_stored = v.must_store || (!s.uses.empty() && is_cheaper_stored(i, work));
+    s.is_stored = v.must_store;
+    if (!s.is_stored && !s.uses.empty()) {
+      const Verdict verdict = weigh(i, work);
+      s.is_stored = verdict.is_stored;
+      if (decisions_ != nullptr) note(v, verdict);
+    }
     if (s.is_stored) {
       s.work = KernelWork::of(work, size, bytes);
       explore(i, v.roots());
@@ -213,30 +222,60 @@ class Inliner {
     return out;
   }
 
-  bool is_cheaper_stored(uint32_t i, const Work& work) const {
+  // Whether a value is stored, and what decided that.
+  struct Verdict {
+    bool is_stored;
+    std::string_view why;
+    std::vector<std::pair<std::string_view, double>> numbers{};
+  };
+
+  void note(const StoredValue& v, const Verdict& verdict) {
+    decisions_->push_back(
+        {v.node, {}, verdict.is_stored ? "stored" : "recomputed", verdict.why, verdict.numbers});
+  }
+
+  Verdict weigh(uint32_t i, const Work& work) const {
     const StoredValue& v = values_[i];
     const State& s = states_[i];
-    if (work.statements == 0) return false;  // a constant, or memory by another name
-    if (s.uses.size() > cost::kMostUses) return true;
+    if (work.statements == 0) return {false, "it is a constant, or memory by another name"};
+    if (s.uses.size() > cost::kMostUses) return {true, "it has too many uses"};
     const double size = places(v.ranges());
     double evaluated = 0;
     for (size_t k = 0; k < s.uses.size(); k++) {
       const Use& use = s.uses[k];
-      if (would_outgrow(use.user, i, work)) return true;
+      if (would_outgrow(use.user, i, work)) return {true, "the kernel of a user would outgrow"};
       const bool is_hoisted = runs_outside(use);
       if (!shares_kernel_with_earlier(i, k, work)) evaluated += evaluations(use, work);
-      if (work.has_contraction && (is_hoisted || !may_nest(i, use))) return true;
-      if (work.has_reduction && is_hoisted && !stays_near(use, work)) return true;
+      if (work.has_contraction && (is_hoisted || !may_nest(i, use))) {
+        return {true, "a contraction is faster alone"};
+      }
+      if (work.has_reduction && is_hoisted && !stays_near(use, work)) {
+        return {true, "what it reduces would be read from far away again"};
+      }
     }
-    if (work.has_reduction && (evaluated > size || is_gathered(s))) return true;
+    if (work.has_reduction && evaluated > size) {
+      return {true, "a reduction is computed once", {{"evaluations", evaluated}, {"size", size}}};
+    }
+    if (work.has_reduction && is_gathered(s)) {
+      return {true, "a reduction that is read at computed indices"};
+    }
     const Users together = users_with(i, work);
     // Less than a launch's worth is not worth a kernel.
     const double small = limits_.machine.launch_ns * limits_.machine.operations_per_ns;
-    if (together.work > cost::kMostWork * together.apart + small) return true;
+    const double most = cost::kMostWork * together.apart + small;
+    if (together.work > most) {
+      return {true,
+              "its users would do more than their share of work",
+              {{"work", together.work}, {"most work", most}}};
+    }
     const double item_bytes = v.value().dtype().item_bytes();
     const double alone = bound(KernelWork::of(work, size, item_bytes).demand, limits_.machine) +
                          limits_.machine.launch_ns;
-    return together.before_ns + alone < kClearly * together.after_ns;
+    const double stored = together.before_ns + alone;
+    const bool is_stored = stored < kClearly * together.after_ns;
+    return {is_stored,
+            is_stored ? "that takes less time" : "to store it would not take clearly less time",
+            {{"ns stored", stored}, {"ns recomputed", together.after_ns}}};
   }
 
   // The kernels that use value i, as they are and with it.
@@ -402,7 +441,7 @@ class Inliner {
       const UOp value = rebuilt_value(v.value(), i, done);
       result = with_first(v.node, arena_.make(Op::CONTIGUOUS, value.dtype(), {value}));
     }
-    rebuilt_.put(v.node, result);
+    rebuilt_.put(v.node, followed(v.node, result));
   }
 
   UOp with_first(UOp n, UOp first) {
@@ -464,13 +503,14 @@ class Inliner {
         srcs.clear();
         if (first == 1) srcs.push_back(rebuilt_memory(n.src(0)));
         for (UOp s : n.srcs().subspan(first)) srcs.push_back(done.get(s));
-        done.put(n, arena_.with_srcs(n, srcs));
+        done.put(n, followed(n, arena_.with_srcs(n, srcs)));
       }
       stack.pop_back();
     }
     return done.get(root);
   }
 
+  std::vector<Decision>* decisions_;  // null: nobody asks
   UOp sink_;
   Arena& arena_;
   KernelLimits limits_;
@@ -486,6 +526,8 @@ class Inliner {
 
 }  // namespace
 
-UOp inline_buffers(UOp sink, const KernelLimits& limits) { return Inliner(sink, limits).run(); }
+UOp inline_buffers(UOp sink, const KernelLimits& limits, std::vector<Decision>* decisions) {
+  return Inliner(sink, limits, decisions).run();
+}
 
 }  // namespace weft

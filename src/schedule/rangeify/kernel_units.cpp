@@ -9,13 +9,19 @@
 #include <numeric>
 #include <queue>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "ir/arena.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/print.h"
 #include "ir/scope.h"
+#include "rewrite/trace.h"
 #include "schedule/rangeify/buffer_cost.h"
 #include "schedule/rangeify/stored_values.h"
 #include "schedule/schedule.h"
@@ -25,7 +31,8 @@ namespace {
 
 constexpr size_t kMostSearched = 4096;  // units looked at before two are said to depend
 
-constexpr size_t kMostOpen = 16;  // kernels of the same loops that others may join
+constexpr size_t kMostPaired = 24;  // kernels of which every pair is explained
+constexpr size_t kMostOpen = 16;    // kernels of the same loops that others may join
 
 struct Unit {
   std::vector<uint32_t> writes;  // in values_
@@ -55,8 +62,9 @@ std::vector<UOp> loops_of(const StoredValue& v) {
 
 class Grouping {
  public:
-  Grouping(UOp sink, const KernelLimits& limits)
-      : sink_(sink),
+  Grouping(UOp sink, const KernelLimits& limits, std::vector<Decision>* decisions)
+      : decisions_(decisions),
+        sink_(sink),
         limits_(limits),
         values_(stored_values(sink)),
         unit_of_version_(sink.arena()),
@@ -358,7 +366,7 @@ class Grouping {
       for (UOp r : loops_of(values_[units_[u].writes[0]])) key.push_back(r.id());
       std::vector<uint32_t>& candidates = open[{levels_[u], std::move(key)}];
       const auto partner = std::find_if(candidates.rbegin(), candidates.rend(),
-                                        [&](uint32_t g) { return can_share(g, u); });
+                                        [&](uint32_t g) { return why_apart(g, u).empty(); });
       if (partner == candidates.rend()) {
         if (candidates.size() == kMostOpen) candidates.erase(candidates.begin());
         candidates.push_back(u);
@@ -370,6 +378,7 @@ class Grouping {
     // A unit that joined a kernel may need one that comes after its first member: not by level.
     std::stable_sort(heads.begin(), heads.end(),
                      [&](uint32_t a, uint32_t b) { return levels_[a] < levels_[b]; });
+    if (decisions_ != nullptr) note_pairs(heads);
     std::vector<KernelUnit> kernels;
     for (uint32_t u : heads) {
       KernelUnit kernel;
@@ -391,10 +400,34 @@ class Grouping {
     to.is_sequence = to.is_sequence || from.is_sequence;
   }
 
-  bool can_share(uint32_t group, uint32_t u) const {
+  // Every pair of a few kernels; of many, each with the one before it.
+  void note_pairs(const std::vector<uint32_t>& heads) {
+    for (size_t i = 1; i < heads.size(); i++) {
+      const size_t first = heads.size() <= kMostPaired ? 0 : i - 1;
+      for (size_t j = first; j < i; j++) {
+        const uint32_t a = heads[j], b = heads[i];
+        const UOp later = values_[units_[b].writes[0]].node;
+        decisions_->push_back(
+            {later, values_[units_[a].writes[0]].node, "two kernels", why_two(a, b)});
+      }
+    }
+  }
+  std::string_view why_two(uint32_t a, uint32_t b) {
+    if (depends(b, a) || depends(a, b)) return "one reads what the other makes";
+    if (!has_equal_loops(a, b)) return "their loops differ";
+    if (levels_[a] != levels_[b]) return "one waits for more kernels than the other";
+    const std::string_view why = why_apart(a, b);
+    return why.empty() ? "too many kernels of these loops are open" : why;
+  }
+
+  // Of two units with the same loops at the same level; "": they can share a kernel.
+  std::string_view why_apart(uint32_t group, uint32_t u) const {
     const Unit &a = units_[group], &b = units_[u];
-    if (a.statements + b.statements > limits_.statements || !on_one_device(a, b)) return false;
-    if (a.reductions.size() + b.reductions.size() > limits_.accumulators) return false;
+    if (a.statements + b.statements > limits_.statements) return "together they are too large";
+    if (!on_one_device(a, b)) return "they are on different devices";
+    if (a.reductions.size() + b.reductions.size() > limits_.accumulators) {
+      return "together they have too many reductions";
+    }
     size_t memories = a.memories.size();
     bool shares_memory = false;
     for (UOp m : b.memories) {
@@ -402,14 +435,21 @@ class Grouping {
       memories += is_shared ? 0 : 1;
       shares_memory = shares_memory || is_shared;
     }
-    if (memories > limits_.buffers) return false;
-    if (a.writes.size() + b.writes.size() > limits_.writes) return false;
-    if (a.reductions.empty() != b.reductions.empty()) return false;
-    if (!a.reductions.empty()) {
-      if (!shares_memory || a.has_contraction || b.has_contraction) return false;
-      if (reduced_sizes(a) != reduced_sizes(b) || !reductions_nest(a, b)) return false;
+    if (memories > limits_.buffers) return "together they have too many buffers";
+    if (a.writes.size() + b.writes.size() > limits_.writes) {
+      return "together they write too often";
     }
-    return can_run_together(group, u) && can_run_together(u, group);
+    if (a.reductions.empty() != b.reductions.empty()) return "only one of them reduces";
+    if (!a.reductions.empty()) {
+      if (!shares_memory) return "they reduce what lies in different memory";
+      if (a.has_contraction || b.has_contraction) return "a contraction is faster alone";
+      if (reduced_sizes(a) != reduced_sizes(b) || !reductions_nest(a, b)) {
+        return "they reduce over different loops";
+      }
+    }
+    const bool is_possible = can_run_together(group, u) && can_run_together(u, group);
+    return is_possible ? ""
+                       : "an iteration of one reads what another iteration of the other writes";
   }
 
   // Reductions that run in some of the loops only have these outermost: of any two, the loops of
@@ -434,6 +474,7 @@ class Grouping {
     return sizes;
   }
 
+  std::vector<Decision>* decisions_;  // null: nobody asks
   UOp sink_;
   KernelLimits limits_;
   std::vector<StoredValue> values_;
@@ -447,8 +488,19 @@ class Grouping {
 
 }  // namespace
 
-std::vector<KernelUnit> form_kernels(UOp sink, const KernelLimits& limits) {
-  return Grouping(sink, limits).run();
+std::vector<KernelUnit> form_kernels(UOp sink, const KernelLimits& limits,
+                                     std::vector<Decision>* decisions) {
+  return Grouping(sink, limits, decisions).run();
+}
+
+std::string text_of(const std::vector<KernelUnit>& units) {
+  std::string out;
+  for (size_t i = 0; i < units.size(); i++) {
+    out += fmt::format("  kernel {}:", i);
+    for (const StoredValue& write : units[i]) out += " " + short_form(write.node, 80);
+    out += "\n";
+  }
+  return out;
 }
 
 }  // namespace weft

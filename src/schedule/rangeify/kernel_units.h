@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "ir/node.h"
+#include "rewrite/trace.h"
 #include "schedule/rangeify/stored_values.h"
 #include "schedule/schedule.h"
 
@@ -20,6 +22,11 @@ using KernelUnit = std::vector<StoredValue>;
 //   values that use the same reduction in the same loops;
 //   values of the same loops of which none waits for another, as long as the kernel keeps to the
 //   limits: reductions only where they read the same memory.
-std::vector<KernelUnit> form_kernels(UOp sink, const KernelLimits& limits);
+// `decisions` gets, for pairs of kernels, why they are not one.
+std::vector<KernelUnit> form_kernels(UOp sink, const KernelLimits& limits,
+                                     std::vector<Decision>* decisions = nullptr);
+
+// A line for each kernel.
+std::string text_of(const std::vector<KernelUnit>& units);
 
 }  // namespace weft

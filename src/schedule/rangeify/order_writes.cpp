@@ -9,6 +9,7 @@
 #include "ir/arena.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/origins.h"
 #include "ir/walk.h"
 #include "schedule/rangeify/stored_values.h"
 #include "schedule/rangeify/touched.h"
@@ -23,12 +24,12 @@ UOp retarget(UOp effect, UOp memory) {
   std::vector<UOp> srcs(effect.srcs().begin(), effect.srcs().end());
   if (effect.is(Op::END)) {
     srcs[0] = retarget(srcs[0], memory);
-    return arena.with_srcs(effect, srcs);
+    return followed(effect, arena.with_srcs(effect, srcs));
   }
   std::vector<UOp> target(srcs[0].srcs().begin(), srcs[0].srcs().end());
   target[0] = memory;
   srcs[0] = arena.with_srcs(srcs[0], target);
-  return arena.with_srcs(effect, srcs);
+  return followed(effect, arena.with_srcs(effect, srcs));
 }
 
 // What the writes of one part ask of a kernel.
@@ -88,6 +89,7 @@ UOp order_writes(UOp sink, const KernelLimits& limits) {
   Arena& arena = sink.arena();
   return rebuild(sink, [&](UOp n, std::vector<UOp>& srcs) {
     const UOp result = arena.with_srcs(n, srcs);
+    followed(n, result);
     return is_memory_after(result) && srcs.size() > 2 ? in_parts(result, limits) : result;
   });
 }

@@ -9,6 +9,7 @@
 #include "ir/arena.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/origins.h"
 #include "ir/place.h"
 #include "ir/walk.h"
 
@@ -26,7 +27,8 @@ class Separation {
 
   UOp run(UOp sink) {
     for (UOp s : sink.srcs()) kept_.put_number(place_of(s).version, 1);
-    return rebuild(sink, [&](UOp n, std::vector<UOp>& srcs) { return rebuilt(n, srcs); });
+    return rebuild(sink,
+                   [&](UOp n, std::vector<UOp>& srcs) { return followed(n, rebuilt(n, srcs)); });
   }
 
  private:

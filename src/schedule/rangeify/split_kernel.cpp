@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,10 +17,12 @@
 #include "ir/build.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/origins.h"
 #include "ir/print.h"
 #include "ir/scope.h"
 #include "ir/walk.h"
 #include "rewrite/graph_rewrite.h"
+#include "rewrite/trace.h"
 #include "schedule/kernel_table.h"
 #include "schedule/rangeify/kernel_context.h"
 #include "schedule/rangeify/kernel_units.h"
@@ -43,8 +46,9 @@ std::string name_of_kernel(UOp ast, const KernelFacts& facts) {
 class Splitter {
  public:
   Splitter(UOp sink, const std::vector<KernelUnit>& kernels, const std::string& device,
-           KernelTable asts)
-      : sink_(sink),
+           KernelTable asts, Trace* trace)
+      : trace_(trace),
+        sink_(sink),
         arena_(sink.arena()),
         kernels_(kernels),
         default_device_(device),
@@ -75,8 +79,11 @@ class Splitter {
       effects.push_back(w.node);
     }
     std::vector<UOp> memories, variables;
-    Arena scratch;  // most of what a kernel is on its way is not needed afterwards
-    const UOp ast = split_store(scratch, sink(arena_, effects), kernel_of_, k, memories, variables);
+    // Most of what a kernel is on its way is not needed afterwards.
+    const auto scratch = std::make_shared<Arena>();
+    if (trace_ != nullptr) trace_->owners.push_back(scratch);
+    const UOp ast =
+        split_store(*scratch, sink(arena_, effects), kernel_of_, k, memories, variables, trace_);
     const uint32_t number = asts_.number(ast);
     std::vector<UOp> srcs{index_const(arena_, number)};
     device_ = device_of(memories);
@@ -85,6 +92,19 @@ class Splitter {
     const UOp kernel = arena_.make(Op::KERNEL, dtypes::void_, srcs,
                                    Arg::name(name_of_kernel(ast, asts_.facts(number))));
     for (UOp effect : effects) made_.put(effect, kernel);
+    if (Origins* const origins = origins_of_thread()) note_origins(*origins, kernels_[k], kernel);
+  }
+
+  // A KERNEL comes from all lines that it computes something of.
+  static void note_origins(Origins& origins, const KernelUnit& unit, UOp kernel) {
+    for (const StoredValue& write : unit) {
+      origins.follow(write.node, kernel);
+      origins.follow(write.version, kernel);
+      origins.follow(write.store(), kernel);
+      visit_computation(write.roots(), [&](UOp n) {
+        if (!is_read(n)) origins.follow(n, kernel);
+      });
+    }
   }
 
   // Where a kernel runs, and what it makes lies: where memory lies that exists when it starts. What
@@ -138,6 +158,7 @@ class Splitter {
     return result;
   }
 
+  Trace* trace_;
   UOp sink_;
   Arena& arena_;
   const std::vector<KernelUnit>& kernels_;
@@ -152,8 +173,8 @@ class Splitter {
 }  // namespace
 
 KernelGraph split_kernels(UOp sink, const std::vector<KernelUnit>& kernels,
-                          const std::string& device, KernelTable asts) {
-  return Splitter(sink, kernels, device, std::move(asts)).run();
+                          const std::string& device, KernelTable asts, Trace* trace) {
+  return Splitter(sink, kernels, device, std::move(asts), trace).run();
 }
 
 UOp with_asts(const KernelGraph& graph) {
@@ -167,10 +188,10 @@ UOp with_asts(const KernelGraph& graph) {
 }
 
 UOp split_store(Arena& into, UOp sink, const NodeMap& kernel_of, uint32_t kernel,
-                std::vector<UOp>& memories, std::vector<UOp>& variables) {
+                std::vector<UOp>& memories, std::vector<UOp>& variables, Trace* trace) {
   KernelContext context{kernel_of, kernel};
   UOp ast = copy_kernel(into, sink, context);
-  ast = graph_rewrite(ast, kernel_rules(), {.pass = "split"});
+  ast = graph_rewrite(ast, kernel_rules(), {.trace = trace, .pass = "split"});
   ast = expand_accumulation(ast);
   std::vector<UOp> order;
   ast = renumber_kernel(ast, order);

@@ -15,6 +15,7 @@
 #include "ir/build.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/origins.h"
 #include "ir/reads.h"
 #include "ir/scope.h"
 #include "ir/walk.h"
@@ -175,7 +176,7 @@ UOp stage_hazards(UOp sink) {
       srcs[1] = stored_first(srcs[1], values[number - 1].ranges());
       stage_indices(srcs);
     }
-    return arena.with_srcs(n, srcs);
+    return followed(n, arena.with_srcs(n, srcs));
   });
 }
 

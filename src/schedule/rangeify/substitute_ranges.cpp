@@ -10,6 +10,7 @@
 #include "ir/arena.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/origins.h"
 #include "ir/scope.h"
 #include "ir/walk.h"
 #include "schedule/rangeify/index_math.h"
@@ -66,7 +67,7 @@ UOp substitute_ranges(UOp value, std::span<const UOp> ranges, std::span<const UO
           for (size_t i = 1; i < srcs.size(); i++) srcs[i] = simplify_index(srcs[i]);
         }
         if (n.is(Op::AFTER)) name_loops(srcs);
-        done.put(n, arena.with_srcs(n, srcs));
+        done.put(n, followed(n, arena.with_srcs(n, srcs)));
       });
   return done.get(value);
 }

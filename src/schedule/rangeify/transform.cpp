@@ -17,6 +17,7 @@
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "ir/op.h"
+#include "ir/origins.h"
 #include "ir/place.h"
 #include "ir/print.h"
 #include "ir/reads.h"
@@ -44,7 +45,9 @@ class Transform {
     }
     for (UOp n : order) {
       const Lower rule = kLower[size_t(n.op())];
-      if (UOp result = rule != nullptr ? (this->*rule)(n) : lower_value(n)) lowered_.put(n, result);
+      if (UOp result = rule != nullptr ? (this->*rule)(n) : lower_value(n)) {
+        lowered_.put(n, followed(n, result));
+      }
     }
     return lowered_.get(sink);
   }
@@ -344,6 +347,7 @@ class Transform {
   // n's value, in memory where it is stored. Loops around it are axes of the memory.
   UOp stored(UOp n, UOp value) {
     const Assigned& a = c_[n];
+    followed(n, value);
     if (a.storing == Storing::kNever) return value;
     if (a.storing == Storing::kMust) value = arena_.make(Op::CONTIGUOUS, value.dtype(), {value});
     IndexList ranges = outer_loops(n);
