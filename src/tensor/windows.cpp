@@ -46,18 +46,21 @@ void count_windows(const char* what, WindowAxes& axes, bool ceil_mode) {
                       axis.kernel, axis.stride, axis.dilation));
     }
     const int64_t whole = axis.before + axis.size + axis.after, left = whole - axis.extent();
-    if (left < 0) {
+    // How many begin before the last element that a window may begin at. Rounded up, the last of
+    // them reaches past the end.
+    const int64_t begins = left + (ceil_mode ? axis.stride - 1 : 0);
+    if (begins < 0) {
       throw ShapeError(
           fmt::format("[{}] a kernel that reaches over {} elements of {}, with padding", what,
                       axis.extent(), whole));
     }
     assume_exact({axis.size, whole, axis.kernel, axis.stride, axis.dilation});
-    axis.outputs = left / axis.stride + 1;
-    if (!ceil_mode || left % axis.stride == 0) continue;
-    // One more, unless it would begin in the padding behind.
-    if (axis.outputs * axis.stride >= axis.size + axis.before) continue;
-    axis.after += axis.outputs * axis.stride + axis.extent() - whole;
-    axis.outputs++;
+    axis.outputs = begins / axis.stride + 1;
+    if (!ceil_mode) continue;
+    // None begins in the padding behind.
+    if ((axis.outputs - 1) * axis.stride >= axis.size + axis.before) axis.outputs--;
+    const int64_t end = (axis.outputs - 1) * axis.stride + axis.extent();
+    axis.after += std::max<int64_t>(end - whole, 0);
   }
 }
 

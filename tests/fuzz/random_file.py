@@ -106,6 +106,8 @@ def doubled(rng: random.Random) -> bytes:
 def colliding(rng: random.Random, count: int) -> bytes:
     step = rng.choice([1, 2**20, 2**40, 2**61 - 1, 2**31])
     keys = [number(i * step) for i in range(count)]
+    if rng.random() < 0.3:
+        keys = [b"(" + b"".join(rng.choices((number(-1), number(-2)), k=40)) + b"t" for _ in range(count)]
     if rng.random() < 0.5:
         return b"}(" + b"".join(key + b"N" for key in keys) + b"u"
     return b"\x8f(" + b"".join(keys) + b"\x90"
@@ -291,6 +293,8 @@ def bombs() -> dict[str, tuple[str, bytes]]:
                              + b"h\x02h\x03R" * 50_000 + b"e"),
         "keys of one hash": archive(b"}(" + b"".join(key + b"N" for key in keys) + b"u"),
         "a set of one hash": archive(b"\x8f(" + b"".join(keys) + b"\x90"),
+        "keys of tuples of one hash": archive(tuples_of_one_hash(b"}(", b"N", b"u")),
+        "a set of tuples of one hash": archive(tuples_of_one_hash(b"\x8f(", b"", b"\x90")),
         "keys of a long number": archive(b"}" + number(2**1_000_000) + b"q\x05N" + b"s" + b"h\x05Ns" * 50_000),
         "keys of a long tuple": archive(b"}(" + b"K\x01" * 50_000 + b"tq\x05Ns" + b"h\x05Ns" * 50_000),
         "calls in calls": archive(nested_calls()),
@@ -300,6 +304,13 @@ def bombs() -> dict[str, tuple[str, bytes]]:
             b'{"a":{"dtype":"F32","shape":[0,4611686018427387904,4611686018427387904],"data_offsets":[0,0]}}', b"")),
     }
     return result
+
+
+def tuples_of_one_hash(begin: bytes, value: bytes, end: bytes) -> bytes:
+    """Of -1 and -2, which have one hash, and which differ late."""
+    bits = [[b"h\x00"] * 50 + [b"h\x01" if i >> k & 1 else b"h\x00" for k in range(13)] for i in range(1 << 13)]
+    numbers = b"J\xff\xff\xff\xffq\x000J\xfe\xff\xff\xffq\x010"
+    return numbers + begin + b"".join(b"(" + b"".join(parts) + b"t" + value for parts in bits) + end
 
 
 def nested_calls() -> bytes:

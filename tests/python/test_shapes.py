@@ -185,3 +185,12 @@ def test_axes_are_checked():
     for call in (lambda: X.split(1, 2), lambda: X.chunk(1, -3), lambda: X.movedim(2, 0), lambda: X.unflatten(5, (1,))):
         with pytest.raises(IndexError):
             call()
+
+
+def test_a_window_may_end_past_the_end_where_they_are_rounded_up() -> None:
+    x = Tensor([[[[1.0, 2.0]]]])
+    assert x.max_pool2d((1, 3), stride=(1, 2), ceil_mode=True).tolist() == [[[[2.0]]]]
+    assert x.avg_pool2d((1, 3), stride=(1, 2), ceil_mode=True).tolist() == [[[[1.5]]]]
+    for options in ({"kernel_size": (1, 3), "stride": (1, 2)}, {"kernel_size": (1, 4), "stride": (1, 2), "ceil_mode": True}):
+        with pytest.raises(weft.ShapeError, match="reaches over"):
+            x.max_pool2d(**options)

@@ -19,7 +19,7 @@ from weft.errors import FileFormatError, UnsafeFileError
 _TEXTS = (str, bytes)  # their hashes are secret, and computed once
 _KEYS = (*_TEXTS, int, float, bool, type(None))  # of dicts: others may be slow to hash, or not end
 _SMALL = 2**31  # ints below are each the hash of their own
-_MOST_CHOSEN = 8192  # keys of other hashes, which may all be one: dicts take the square of that
+_MOST_CHOSEN = 8192  # keys of other hashes, and parts of tuples: all may have one, and dicts take the square of them
 _MOST_PARTS = 64  # of a key that is a tuple
 _MOST_ARGUMENTS = 16
 _MARK = object()
@@ -54,7 +54,7 @@ class Pickle:
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
         self.to_copy = len(data)  # elements that calls may still copy
-        self.chosen = 0  # keys of hashes that the file chose
+        self.chosen = 0  # keys of hashes that the file chose, and parts of them
 
     def load(self) -> Any:
         try:
@@ -155,9 +155,9 @@ class Pickle:
             return
         if any(type(part) is int and not -(2**63) <= part < 2**64 for part in parts):
             self.fail("a number of more than 64 bits as a key")
-        self.chosen += 1
+        self.chosen += len(parts)
         if self.chosen > _MOST_CHOSEN:
-            self.fail(f"more than {_MOST_CHOSEN} keys that are neither texts nor numbers of 32 bits")
+            self.fail(f"more than {_MOST_CHOSEN} keys, or parts of them, that are neither texts nor numbers of 32 bits")
 
     def new_dict(self) -> None:
         pairs = self.pop_to_mark()
