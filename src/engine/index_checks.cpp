@@ -26,7 +26,7 @@ namespace weft {
 namespace {
 
 bool is_computed_guard(const Closure::Node& n) {
-  return n.is_needed && !n.is_filled && n.is(Op::DETACH) && n.value->is_guard();
+  return n.is_needed && !n.is_filled && n.is(Op::DETACH) && n.value->is(Value::Kind::kGuard);
 }
 
 // For each node of the closure the first of these places, in order, that it is computed from: its

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "base/ref.h"
 #include "engine/custom_kernels.h"
 #include "engine/index_checks.h"
@@ -31,6 +32,7 @@
 #include "value/custom_kernel.h"
 #include "value/import.h"
 #include "value/storage.h"
+#include "value/storage_view.h"
 #include "value/tape.h"
 #include "value/training.h"
 #include "value/value.h"
@@ -209,7 +211,7 @@ class Maker {
   // The groups of these; or none, and what is to be called before.
   std::vector<Ref<Value>> close_groups(std::span<Value* const> roots) {
     std::vector<Ref<Value>> called;
-    Closure::write_out_beneath(roots);
+    Closure::open_calls_beneath(roots);
     const std::lock_guard lock(graph_mutex());
     for (Value* root : roots) add_root(*root);
     for (Group& group : groups_) {
@@ -449,7 +451,7 @@ class Maker {
     Device& device = value.device();
     const auto [at, is_new] = called_.try_emplace(&kernel, uint32_t(recipe_->slot_count()));
     if (is_new) add_custom_call(kernel, device);
-    set_result(value, at->second + uint32_t(value.numbers()[1]));
+    set_result(value, at->second + uint32_t(value.numbers()[0]));
     for (const Ref<Value>& input : kernel.inputs) {
       const auto failing = failing_.find(input.get());
       if (failing == failing_.end()) continue;

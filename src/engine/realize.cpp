@@ -230,7 +230,7 @@ class Job {
     std::unique_lock lock(graph_mutex());
     for (auto waiting = waiting_in(storages); !waiting.empty(); waiting = waiting_in(storages)) {
       lock.unlock();
-      Closure::write_out(waiting);
+      Closure::open_calls(waiting);
       lock.lock();
     }
     std::vector<Value*> roots;
@@ -396,7 +396,7 @@ void fill_called(Value& value, std::span<const Ref<Storage>> inputs, Garbage& ga
     kernel.inputs.clear();
   }
   const std::lock_guard lock(graph_mutex());
-  fill(value, std::move(kernel.results[size_t(value.numbers()[1])]), garbage);
+  fill(value, std::move(kernel.results[size_t(value.numbers()[0])]), garbage);
 }
 
 // Storages to realise, and then Values to make of what they hold.

@@ -9,7 +9,7 @@
 
 #include "ir/dtype.h"
 #include "ir/op.h"
-#include "tensor/deferred_tensor.h"
+#include "tensor/calls.h"
 #include "tensor/operand.h"
 #include "tensor/term.h"
 #include "weft/tensor.h"
@@ -108,40 +108,43 @@ namespace {
 struct Exponentials {
   Tensor shifted, powers, sum;
 };
-Exponentials exponentials(const Tensor& x, int64_t axis) {
+Exponentials exponentials(const Tensor& t, int64_t axis) {
+  const Tensor x = t.ndim() == 0 ? t.reshape({1}) : t;
   const Axes axes = std::vector<int64_t>{axis};
   const Tensor shifted = x.numel() == 0 ? x : x.sub(x.max(axes, true).detach());
   const Tensor powers = shifted.exp();
   return {shifted, powers, powers.sum(axes, true)};
 }
 
+constexpr auto kSoftmax = row("softmax", [](int64_t axis, const Tensor& x) {
+  const Exponentials e = exponentials(x, axis);
+  return e.powers.div(e.sum).reshape(x.shape());
+});
+constexpr auto kLogSoftmax = row("log_softmax", [](int64_t axis, const Tensor& x) {
+  const Exponentials e = exponentials(x, axis);
+  return e.shifted.sub(e.sum.log()).reshape(x.shape());
+});
+
 // In `dtype` where one is given; computed in float32 at least, and on a scalar as on one element.
-template <class Function>
-Tensor along(std::string_view what, const Tensor& given, int64_t axis, std::optional<DType> dtype,
-             const Function& function) {
+template <const auto& kRow>
+Tensor along(std::string_view what, const Tensor& given, int64_t axis, std::optional<DType> dtype) {
   const DType result = dtype.value_or(real_dtype(given.dtype()));
   const Tensor x = given.cast(computing_dtype(result));
   const auto at = int64_t(axis_of(what, axis, std::max<size_t>(x.view().rank(), 1)));
-  const auto formula = [at, function](const Tensor& t) {
-    const Exponentials e = exponentials(t.ndim() == 0 ? t.reshape({1}) : t, at);
-    return function(e).reshape(t.shape());
-  };
-  return deferred_tensor(x.dtype(), x.shape(), formula, x).cast(result);
+  return call<kRow>({x.dtype(), x.shape()}, at, x).cast(result);
 }
 
 }  // namespace
 
 Tensor Tensor::softmax(int64_t axis, std::optional<DType> dtype) const {
-  return along("softmax", *this, axis, dtype,
-               [](const Exponentials& e) { return e.powers.div(e.sum); });
+  return along<kSoftmax>("softmax", *this, axis, dtype);
 }
 Tensor Tensor::softmin(int64_t axis, std::optional<DType> dtype) const {
-  return along("softmin", (dtype ? cast(*dtype) : cast(real_dtype(this->dtype()))).neg(), axis,
-               dtype, [](const Exponentials& e) { return e.powers.div(e.sum); });
+  const Tensor negated = cast(dtype.value_or(real_dtype(this->dtype()))).neg();
+  return along<kSoftmax>("softmin", negated, axis, dtype);
 }
 Tensor Tensor::log_softmax(int64_t axis, std::optional<DType> dtype) const {
-  return along("log_softmax", *this, axis, dtype,
-               [](const Exponentials& e) { return e.shifted.sub(e.sum.log()); });
+  return along<kLogSoftmax>("log_softmax", *this, axis, dtype);
 }
 
 Tensor Tensor::layernorm(const Axes& axes, double eps) const {

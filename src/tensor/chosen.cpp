@@ -2,7 +2,6 @@
 #include "tensor/chosen.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -28,9 +28,10 @@
 #include "runtime/device.h"
 #include "tensor/index_bounds.h"
 #include "tensor/operand.h"
-#include "value/deferred.h"
+#include "value/call.h"
 #include "value/movement.h"
 #include "value/number_watch.h"
+#include "value/row.h"
 #include "value/storage.h"
 #include "value/storage_watch.h"
 #include "value/value.h"
@@ -53,7 +54,7 @@ Ref<Value> both(Op op, const Ref<Value>& a, const Ref<Value>& b) {
 }
 
 bool is_at_hand(const Tensor& x) {
-  return !is_writing_out() && storage_watch() == nullptr && device_of(x).has_host_memory() &&
+  return !is_opening_call() && storage_watch() == nullptr && device_of(x).has_host_memory() &&
          x.is_realized();
 }
 
@@ -128,9 +129,7 @@ Ref<Value> guarded(Ref<Value> index, const Ref<Value>& given, const Ref<Value>& 
   }
   if (over.size() > 1) check = Value::make(Op::REDUCE_AXIS, type, device, ones, over, check);
   check = reshaped(std::move(check), {});
-  const DType dtype = index->dtype();
-  return Value::make(Op::DETACH, dtype, device, shape, {axis, size}, std::move(index),
-                     std::move(check));
+  return Value::make_guard(std::move(index), std::move(check), axis, size);
 }
 
 // One axis that integers name. They may be known to be in range.
@@ -139,6 +138,8 @@ struct NamedAxis {
   Negative negative;
   bool is_checked;
   std::optional<int64_t> ignored{};  // an integer that counts as in range
+
+  auto fields() { return std::tie(axis, size, negative, is_checked, ignored); }
 
   DType dtype_of_places(DType from) const {
     const bool is_wide = from.bits() == 64 || from == dtypes::uint32 || size > kMostInt32;
@@ -202,6 +203,23 @@ Places places_on(const NamedAxis& named, const Ref<Value>& given) {
 // About how many Values an index is made of.
 constexpr int64_t kValuesOfIndex = 24;
 
+constexpr auto kIndex = row(
+    "index", kValuesOfIndex,
+    [](const NamedAxis& named, const Ref<Value>& given) { return places_on(named, given).index; });
+// Named on one of axes of these sizes, and counted on the others.
+constexpr auto kIndexAlong =
+    row("index_along", kValuesOfIndex,
+        [](Ints shape, const NamedAxis& named, const Sizes& sizes, const Ref<Value>& given) {
+          std::vector<Places> places;
+          places.reserve(sizes.size());
+          for (size_t i = 0; i < sizes.size(); i++) {
+            places.push_back(int64_t(i) == named.axis
+                                 ? places_on(named, given)
+                                 : counted_places(given->device(), shape[i], i, sizes.size()));
+          }
+          return merged_places(places, sizes, shape);
+        });
+
 }  // namespace
 
 Places places_of(std::string_view what, const Tensor& index, int64_t axis, int64_t size,
@@ -214,37 +232,14 @@ Ref<Value> index_of(std::string_view what, const Tensor& index, int64_t axis, in
   const NamedAxis named = checked_axis(what, index, axis, size, negative);
   const DType type = named.dtype_of_places(index.dtype());
   if (named.is_checked && negative == Negative::kOutOfRange) return cast_value(read(index), type);
-  const auto written_out = [named](Ints, const Ref<Value>& given) {
-    return places_on(named, given).index;
-  };
-  return deferred({type, device_of(index), index.shape(), kValuesOfIndex}, written_out,
-                  read(index));
+  return call<kIndex>({type, index.shape()}, named, read(index));
 }
 
 Ref<Value> index_along(std::string_view what, const Tensor& index, size_t axis, Ints sizes,
                        Negative negative) {
-  constexpr size_t most_axes = 6;
   const size_t rank = sizes.size();
   if (rank == 1) return index_of(what, index, 0, sizes[0], negative);
-  struct Along {
-    NamedAxis named;
-    size_t rank;
-    std::array<int64_t, most_axes> sizes{};
-  };
   const NamedAxis named = checked_axis(what, index, int64_t(axis), sizes[axis], negative);
-  const auto merged = [](const NamedAxis& on, Ints all, Ints shape, const Ref<Value>& given) {
-    std::vector<Places> places;
-    places.reserve(all.size());
-    for (size_t i = 0; i < all.size(); i++) {
-      places.push_back(int64_t(i) == on.axis
-                           ? places_on(on, given)
-                           : counted_places(given->device(), shape[i], i, all.size()));
-    }
-    return merged_places(places, all, shape);
-  };
-  if (rank > most_axes) return merged(named, sizes, index.shape(), read(index));
-  Along along{.named = named, .rank = rank};
-  std::copy(sizes.begin(), sizes.end(), along.sizes.begin());
   bool is_wide = named.dtype_of_places(index.dtype()) == dtypes::int64;
   int64_t count = 1;
   for (size_t i = 0; i < rank; i++) {
@@ -252,11 +247,7 @@ Ref<Value> index_along(std::string_view what, const Tensor& index, size_t axis, 
     count *= sizes[i];
   }
   const DType type = is_wide || count > kMostInt32 ? dtypes::int64 : dtypes::int32;
-  const auto written_out = [along, merged](Ints shape, const Ref<Value>& given) {
-    return merged(along.named, std::span(along.sizes).first(along.rank), shape, given);
-  };
-  return deferred({type, device_of(index), index.shape(), kValuesOfIndex}, written_out,
-                  read(index));
+  return call<kIndexAlong>({type, index.shape()}, named, Sizes(sizes), read(index));
 }
 
 namespace {
@@ -280,11 +271,7 @@ Tensor as_classes(std::string_view what, const Tensor& y, int64_t axis, int64_t 
   if (named.is_checked) {
     return ignored ? tensor_of(within(cast_value(read(y), type), count)) : y;
   }
-  const auto written_out = [named](Ints, const Ref<Value>& given) {
-    return places_on(named, given).index;
-  };
-  const Ref<Value> places =
-      deferred({type, device_of(y), y.shape(), kValuesOfIndex}, written_out, read(y));
+  const Ref<Value> places = call<kIndex>({type, y.shape()}, named, read(y));
   return tensor_of(within(places, count));
 }
 

@@ -93,7 +93,7 @@ std::vector<Tensor> custom_kernel(const Graph& ast, std::string name,
   check_accesses(kernel->ast.root, memory);
   for (size_t i = 0; i < outputs.size(); i++) {
     results.push_back(
-        tensor_of(Value::make_called(outputs[i].dtype, device, outputs[i].shape, kernel, i)));
+        tensor_of(Value::make_output(outputs[i].dtype, device, outputs[i].shape, kernel, i)));
   }
   return results;
 }

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "ir/op.h"
-#include "tensor/deferred_term.h"
+#include "tensor/calls.h"
 #include "tensor/term.h"
 #include "weft/tensor.h"
 
@@ -150,6 +150,21 @@ Term atanh_of(const Term& x) {
   return negate(is_negative, 0.5 * (log1p(magnitude) - log1p(-magnitude)));
 }
 
+constexpr auto kAsin = row<asin_of>("asin");
+constexpr auto kAcos = row<acos_of>("acos");
+constexpr auto kAtan = row<atan_of>("atan");
+constexpr auto kAtan2 = row<atan2_of>("atan2");
+constexpr auto kSinh = row<sinh_of>("sinh");
+constexpr auto kCosh = row<cosh_of>("cosh");
+constexpr auto kAsinh = row<asinh_of>("asinh");
+constexpr auto kAcosh = row<acosh_of>("acosh");
+constexpr auto kAtanh = row<atanh_of>("atanh");
+
+template <const auto& kRow>
+Tensor called(const Tensor& x) {
+  return of_real(x, [](const Term& t) { return call_like<kRow>(t); });
+}
+
 }  // namespace
 
 Tensor Tensor::sqrt() const { return unary(Op::SQRT); }
@@ -170,18 +185,21 @@ Tensor Tensor::log10() const {
 Tensor Tensor::expm1() const { return of_real(*this, weft::expm1); }
 Tensor Tensor::log1p() const { return of_real(*this, weft::log1p); }
 Tensor Tensor::tan() const { return of_real(*this, tan_of); }
-Tensor Tensor::asin() const { return of_real(*this, deferred<asin_of>); }
-Tensor Tensor::acos() const { return of_real(*this, deferred<acos_of>); }
-Tensor Tensor::atan() const { return of_real(*this, deferred<atan_of>); }
-Tensor Tensor::atan2(Operand x) const { return of_reals("atan2", *this, x, deferred<atan2_of>); }
-Tensor Tensor::sinh() const { return of_real(*this, deferred<sinh_of>); }
-Tensor Tensor::cosh() const { return of_real(*this, deferred<cosh_of>); }
+Tensor Tensor::asin() const { return called<kAsin>(*this); }
+Tensor Tensor::acos() const { return called<kAcos>(*this); }
+Tensor Tensor::atan() const { return called<kAtan>(*this); }
+Tensor Tensor::atan2(Operand x) const {
+  return of_reals("atan2", *this, x,
+                  [](const Term& a, const Term& b) { return call_like<kAtan2>(a, b); });
+}
+Tensor Tensor::sinh() const { return called<kSinh>(*this); }
+Tensor Tensor::cosh() const { return called<kCosh>(*this); }
 Tensor Tensor::tanh() const {
   return of_real(*this, [](const Term& x) { return weft::tanh(x); });
 }
-Tensor Tensor::asinh() const { return of_real(*this, deferred<asinh_of>); }
-Tensor Tensor::acosh() const { return of_real(*this, deferred<acosh_of>); }
-Tensor Tensor::atanh() const { return of_real(*this, deferred<atanh_of>); }
+Tensor Tensor::asinh() const { return called<kAsinh>(*this); }
+Tensor Tensor::acosh() const { return called<kAcosh>(*this); }
+Tensor Tensor::atanh() const { return called<kAtanh>(*this); }
 Tensor Tensor::erf() const {
   return of_real(*this, [](const Term& x) { return weft::erf(x); });
 }

@@ -22,8 +22,8 @@
 #include "ir/op.h"
 #include "tensor/gradient_rules.h"
 #include "tensor/operand.h"
+#include "value/call.h"
 #include "value/closure.h"
-#include "value/deferred.h"
 #include "value/linked_step.h"
 #include "value/movement.h"
 #include "value/operation_watch.h"
@@ -138,13 +138,13 @@ class WalkBack {
   bool leads_to_targets() const { return leads_; }
 
  private:
-  // What no gradient passes by itself may be deferred: the way to a target that was asked for is
-  // written out. Beneath a formula that is being written out all is.
-  void write_out_beneath(std::span<Value* const> roots) const {
+  // What no gradient passes by itself may be a call: on the way to a target that was asked for all
+  // are opened. Beneath a call that is being opened all are.
+  void open_calls_beneath(std::span<Value* const> roots) const {
     const auto is_tracked = [](const Value* v) { return v->is_tracked(); };
-    if (std::ranges::all_of(targets_.values, is_tracked) || is_writing_out()) return;
+    if (std::ranges::all_of(targets_.values, is_tracked) || is_opening_call()) return;
     const std::lock_guard lock(realize_mutex());
-    Closure::write_out_beneath(roots);
+    Closure::open_calls_beneath(roots);
   }
 
   struct Pending {
@@ -153,7 +153,7 @@ class WalkBack {
   };
 
   void walk(std::span<Value* const> roots, std::span<Ref<Value>> by_roots) {
-    write_out_beneath(roots);
+    open_calls_beneath(roots);
     const Tape tape(roots, targets_);
     leads_ |= !tape.steps().empty();
     std::vector<Ref<Value>> by = walk_back(tape, by_roots);
@@ -164,10 +164,10 @@ class WalkBack {
       if (LinkedStep* linked = value.linked_step()) {
         auto [at, is_new] = pending_.try_emplace(linked->number());
         if (is_new) at->second = {Ref(linked), std::vector<Ref<Value>>(linked->results())};
-        add_to(at->second.by_results[size_t(value.numbers()[2])], by[i], value);
+        add_to(at->second.by_results[size_t(value.numbers()[0])], by[i], value);
       }
       reached_.push_back({.value = &value,
-                          .leaf_number = value.is_leaf() ? value.numbers()[1] : 0,
+                          .leaf_number = value.is(Value::Kind::kLeaf) ? value.numbers()[0] : 0,
                           .leaf = step.leaf,
                           .shape = Sizes(value.shape()),
                           .gradient = std::move(by[i])});
@@ -251,10 +251,7 @@ Tensor Tensor::detach() const {
 }
 
 Tensor Tensor::contiguous_backward() const {
-  const int64_t numbers[] = {1};
-  Ref<Value> x = read(*this);
-  return tensor_of(Value::make(Op::CONTIGUOUS_BACKWARD, dtype(), device_of(*this), shape(),
-                               std::span<const int64_t>(numbers), std::move(x)));
+  return tensor_of(apply(Op::CONTIGUOUS_BACKWARD, dtype(), shape(), read(*this)));
 }
 
 void Tensor::backward(const std::optional<Tensor>& gradient) const {

@@ -170,7 +170,7 @@ Ref<Value> zeros_for(const Value& source) {
 }
 
 Gradients of_contiguous_backward(const StepBack& s) {
-  const bool is_made_contiguous = s.value().numbers().size() == 1;
+  const bool is_made_contiguous = s.value().is(Value::Kind::kPlain);
   return {is_made_contiguous ? unary(Op::CONTIGUOUS, s.gradient()) : s.gradient(),
           s.wants(1) ? zeros_for(s.source(1)) : Ref<Value>()};
 }
@@ -281,12 +281,12 @@ Ref<Value> d_reduce(const StepBack& s, const Ref<Value>& g) {
 
 Gradients of_constant_steps(const StepBack&) { return {}; }
 
-struct Row {
+struct OpGradient {
   Op op;
   Gradients (*rule)(const StepBack&);
 };
 
-constexpr Row kRows[] = {
+constexpr OpGradient kOpGradients[] = {
     {Op::CAST, of_unary<d_cast>},
     {Op::NEG, of_unary<d_neg>},
     {Op::RECIP, of_unary<d_recip>},
@@ -329,9 +329,10 @@ constexpr Row kRows[] = {
 
 Gradients gradients_of(const StepBack& step) {
   if (step.value().numel() == 0) return of_empty(step);
-  const auto* const row = std::find_if(std::begin(kRows), std::end(kRows),
-                                       [&](const Row& r) { return r.op == step.value().op(); });
-  if (row == std::end(kRows)) {
+  const auto* const row =
+      std::find_if(std::begin(kOpGradients), std::end(kOpGradients),
+                   [&](const OpGradient& r) { return r.op == step.value().op(); });
+  if (row == std::end(kOpGradients)) {
     throw Error(fmt::format("[gradient] {} has no gradient", name_of(step.value().op())));
   }
   Gradients by = row->rule(step);

@@ -16,7 +16,6 @@
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "ir/op.h"
-#include "value/deferred.h"
 #include "value/storage.h"
 #include "value/value.h"
 
@@ -32,10 +31,10 @@ bool is_extreme(const Value& v) {
 
 // Sources that decide about an element.
 size_t deciding_sources(const Value& v) {
-  if (v.is_filled() || v.is_staged() || v.dtype().is_float() || is_waiting(v)) return 0;
+  if (v.is_filled() || v.is_staged() || v.dtype().is_float() || v.is_waiting()) return 0;
   if (is_elementwise(v.op())) return v.sources().size();
-  const bool is_copy = is_movement(v.op()) || v.is(Op::DETACH) || v.is(Op::CONTIGUOUS) ||
-                       v.is(Op::CONTIGUOUS_BACKWARD) || v.is(Op::INDEX) || is_extreme(v);
+  const bool is_copy = is_movement(v.op()) || kSameElements.has(v.op()) || v.is(Op::CONTIGUOUS) ||
+                       v.is(Op::INDEX) || is_extreme(v);
   return std::min(is_copy ? size_t(1) : size_t(0), v.sources().size());
 }
 

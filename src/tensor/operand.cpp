@@ -21,7 +21,7 @@
 #include "runtime/debug.h"
 #include "runtime/device.h"
 #include "tensor/promote.h"
-#include "value/deferred.h"
+#include "value/call.h"
 #include "value/movement.h"
 #include "value/number_watch.h"
 #include "value/operation_watch.h"
@@ -51,8 +51,8 @@ void keep_bound(Storage& storage) {
   const Config& limits = config();
   const bool is_within =
       pending_values() <= limits.most_pending_values && pinned_bytes() <= limits.most_pinned_bytes;
-  // A capture is one graph, and so is a formula that a realise writes out.
-  if (is_within || storage_watch() != nullptr || is_writing_out()) return;
+  // A capture is one graph, and so is the body of a call that a realise opens.
+  if (is_within || storage_watch() != nullptr || is_opening_call()) return;
   if (shows(2)) {
     show(fmt::format("flush   {} pending values, which hold {} bytes: realised at once",
                      pending_values(), pinned_bytes()));

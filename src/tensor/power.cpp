@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
-#include "tensor/deferred_term.h"
+#include "tensor/calls.h"
 #include "tensor/operand.h"
 #include "tensor/term.h"
 #include "tensor/widest_float.h"
@@ -186,11 +186,14 @@ Term real_power(const Term& x, const Term& y) {
   return where(is_one, 1.0, with_sign);
 }
 
+constexpr auto kRealPower64 = row<real_power<Bits::k64>>("pow64");
+constexpr auto kRealPower32 = row<real_power<Bits::k32>>("pow32");
+
 // Rounded once where the dtype is narrower than what it is computed in.
 Term power_of(const Term& x, const Term& y) {
-  if (x.is_64()) return deferred<real_power<Bits::k64>>(x, y);
+  if (x.is_64()) return call_like<kRealPower64>(x, y);
   const DType wide = widest_float(x.value()->device());
-  return cast(deferred<real_power<Bits::k32>>(cast(x, wide), cast(y, wide)), x.dtype());
+  return cast(call_like<kRealPower32>(cast(x, wide), cast(y, wide)), x.dtype());
 }
 
 // Of integers of one dtype, bit by bit of the exponent. To a negative power 1 / x rounds to 0 but
@@ -211,6 +214,8 @@ Term integer_power(const Term& x, const Term& y) {
       where(x == minus_one, odd, where(x == x.like(int64_t(1)), x, x.like(int64_t(0))));
   return where(y < zero, inverse, result);
 }
+
+constexpr auto kIntegerPower = row<integer_power>("integer_pow");
 
 // Whole powers up to this one are products.
 constexpr double kMostFactors = 8;
@@ -248,14 +253,14 @@ Tensor Tensor::pow(Operand y) const {
   if (y.tensor() == nullptr) return power_of_number(*this, y.number());
   const Met met = meet("pow", *this, y);
   if (met.dtype.is_bool()) return cast(dtypes::int32).pow(y);
-  if (!met.dtype.is_float()) return tensor_of(deferred<integer_power>(met.x, met.y), met.dtype);
+  if (!met.dtype.is_float()) return tensor_of(call_like<kIntegerPower>(met.x, met.y), met.dtype);
   return of_reals("pow", *this, y, power_of);
 }
 
 Tensor Tensor::reverse_pow(Number x) const {
   const Met met = meet("pow", *this, x);
   if (met.dtype.is_bool()) return cast(dtypes::int32).reverse_pow(x);
-  if (!met.dtype.is_float()) return tensor_of(deferred<integer_power>(met.y, met.x), met.dtype);
+  if (!met.dtype.is_float()) return tensor_of(call_like<kIntegerPower>(met.y, met.x), met.dtype);
   if (double_of(x) == 2) return exp2();
   return of_reals("pow", *this, x, [](const Term& y, const Term& b) { return power_of(b, y); });
 }

@@ -7,22 +7,19 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/ref.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
 #include "runtime/device.h"
-#include "tensor/deferred_tensor.h"
+#include "tensor/calls.h"
 #include "tensor/generator.h"
 #include "tensor/operand.h"
 #include "tensor/positions.h"
 #include "tensor/promote.h"
 #include "tensor/random_bits.h"
-#include "value/deferred.h"
 #include "value/training.h"
 #include "value/value.h"
 #include "weft/tensor.h"
@@ -71,27 +68,42 @@ Tensor scaled(const Tensor& blocks, uint64_t count) {
   return x.mul(p).add(high(middle)).add(carry);
 }
 
+constexpr auto kBlocks = row("random_bits", [](Ints blocks, const Tensor& numbers) {
+  const int64_t count[] = {checked_numel("random", blocks)};
+  const Tensor place = tensor_of(
+      Value::make(Op::IOTA, dtypes::uint64, device_of(numbers), std::span<const int64_t>(count)));
+  const Tensor key = numbers.at({0}), counter = numbers.at({1});
+  return place.add(counter).binary(Op::THREEFRY, key).reshape(blocks);
+});
+
+constexpr auto kUnits = row("rand", [](DType dtype, const Tensor& drawn) {
+  return fractions(drawn, significand_bits(dtype), dtype);
+});
+
+constexpr auto kNormals = row("randn", [](DType dtype, const Tensor& blocks) {
+  if (dtype == dtypes::float64) {
+    const Tensor u = fractions(blocks.at({0}), 53, dtype).add(0x1p-53);
+    return box_muller(u, fractions(blocks.at({1}), 53, dtype));
+  }
+  const Tensor u = blocks.binary(Op::SHR, int64_t(32)).cast(dtypes::uint32).cast(dtypes::float32);
+  const Tensor v = fractions(blocks.binary(Op::SHL, int64_t(32)), 24, dtypes::float32);
+  return box_muller(u.add(1.0).mul(0x1p-32), v).cast(dtype);
+});
+
+constexpr auto kRandomIntegers =
+    row("randint", [](int64_t low, uint64_t count, const Tensor& drawn) {
+      const Tensor steps = count == 0 ? drawn : scaled(drawn, count);
+      return steps.cast(dtypes::int64).add(low);
+    });
+
 }  // namespace
 
 Tensor blocks_of(const Tensor& state, Ints shape) {
-  constexpr int64_t values = 16;
-  const auto written_out = [](Ints blocks, Ref<Value> drawn_from) {
-    const Tensor numbers = tensor_of(std::move(drawn_from));
-    const int64_t count[] = {checked_numel("random", blocks)};
-    const Tensor place = tensor_of(
-        Value::make(Op::IOTA, dtypes::uint64, device_of(numbers), std::span<const int64_t>(count)));
-    const Tensor key = numbers.at({0}), counter = numbers.at({1});
-    return read(place.add(counter).binary(Op::THREEFRY, key).reshape(blocks));
-  };
-  return tensor_of(
-      deferred({dtypes::uint64, device_of(state), shape, values}, written_out, read(state)));
+  return call<kBlocks>({dtypes::uint64, shape}, state);
 }
 
 Tensor units_of(const Tensor& blocks, DType dtype) {
-  const auto formula = [dtype](const Tensor& drawn) {
-    return fractions(drawn, significand_bits(dtype), dtype);
-  };
-  return deferred_tensor(dtype, blocks.shape(), formula, blocks);
+  return call<kUnits>({dtype, blocks.shape()}, dtype, blocks);
 }
 
 Sizes normal_blocks(Ints shape, DType dtype) {
@@ -100,32 +112,13 @@ Sizes normal_blocks(Ints shape, DType dtype) {
   return blocks;
 }
 
-namespace {
-
-Tensor written_out_normals(const Tensor& blocks, DType dtype) {
-  if (dtype == dtypes::float64) {
-    const Tensor u = fractions(blocks.at({0}), 53, dtype).add(0x1p-53);
-    return box_muller(u, fractions(blocks.at({1}), 53, dtype));
-  }
-  const Tensor u = blocks.binary(Op::SHR, int64_t(32)).cast(dtypes::uint32).cast(dtypes::float32);
-  const Tensor v = fractions(blocks.binary(Op::SHL, int64_t(32)), 24, dtypes::float32);
-  return box_muller(u.add(1.0).mul(0x1p-32), v).cast(dtype);
-}
-
-}  // namespace
-
 Tensor normals_of(const Tensor& blocks, DType dtype) {
   const Ints shape = dtype == dtypes::float64 ? blocks.shape().subspan(1) : blocks.shape();
-  const auto formula = [dtype](const Tensor& drawn) { return written_out_normals(drawn, dtype); };
-  return deferred_tensor(dtype, shape, formula, blocks);
+  return call<kNormals>({dtype, shape}, dtype, blocks);
 }
 
 Tensor integers_of(const Tensor& blocks, int64_t low, uint64_t count) {
-  const auto formula = [low, count](const Tensor& drawn) {
-    const Tensor steps = count == 0 ? drawn : scaled(drawn, count);
-    return steps.cast(dtypes::int64).add(low);
-  };
-  return deferred_tensor(dtypes::int64, blocks.shape(), formula, blocks);
+  return call<kRandomIntegers>({dtypes::int64, blocks.shape()}, low, count, blocks);
 }
 
 namespace {

@@ -14,7 +14,7 @@
 #include "ir/dtype.h"
 #include "ir/op.h"
 #include "runtime/device.h"
-#include "tensor/deferred_tensor.h"
+#include "tensor/calls.h"
 #include "tensor/operand.h"
 #include "tensor/places.h"
 #include "tensor/promote.h"
@@ -144,21 +144,28 @@ Tensor in_order(const OfExponentials&, const Tensor& x, int64_t axis) {
 }
 
 template <class Kind>
-Tensor scan(std::string_view what, const Tensor& given, int64_t axis, const Kind& kind) {
+Tensor scanned(const Kind& kind, int64_t along, const Tensor& t) {
+  const Tensor x = t.ndim() == 0 ? t.reshape({1}) : t;
+  if (runs_in_order(x)) return in_order(kind, x, along).reshape(t.shape());
+  return scan_last(x.transpose(along, -1), kind).transpose(along, -1).reshape(t.shape());
+}
+constexpr auto kScan =
+    row("scan", [](Op op, int64_t along, const Tensor& t) { return scanned(Plain{op}, along, t); });
+constexpr auto kScanOfExponentials = row("logcumsumexp", [](int64_t along, const Tensor& t) {
+  return scanned(OfExponentials{}, along, t);
+});
+
+template <const auto& kRow, class... Attributes>
+Tensor scan(std::string_view what, const Tensor& given, int64_t axis, Attributes... attributes) {
   const auto along = int64_t(axis_of(what, axis, std::max<size_t>(given.view().rank(), 1)));
   if (given.numel() == 0) return given.clone();
-  const auto formula = [along, kind](const Tensor& t) {
-    const Tensor x = t.ndim() == 0 ? t.reshape({1}) : t;
-    if (runs_in_order(x)) return in_order(kind, x, along).reshape(t.shape());
-    return scan_last(x.transpose(along, -1), kind).transpose(along, -1).reshape(t.shape());
-  };
-  return deferred_tensor(given.dtype(), given.shape(), formula, given);
+  return call<kRow>({given.dtype(), given.shape()}, attributes..., along, given);
 }
 
 Tensor accumulate(std::string_view what, Op op, const Tensor& x, int64_t axis) {
   const ReducedDTypes types = reduced_dtypes(op, x.dtype());
   const DType held = runs_in_order(x) ? types.result : types.accumulator;
-  return scan(what, x.cast(held), axis, Plain{op}).cast(types.result);
+  return scan<kScan>(what, x.cast(held), axis, op).cast(types.result);
 }
 
 // An element that is the best so far is its own place; the largest place so far is the last one. A
@@ -166,14 +173,14 @@ Tensor accumulate(std::string_view what, Op op, const Tensor& x, int64_t axis) {
 std::pair<Tensor, Tensor> best_so_far(std::string_view what, Op op, const Tensor& given,
                                       int64_t axis) {
   const Tensor x = given.dtype().is_bool() ? given.cast(dtypes::uint8) : given;
-  const Tensor best = scan(what, x.detach(), axis, Plain{op});
+  const Tensor best = scan<kScan>(what, x.detach(), axis, op);
   Tensor is_best = x.eq(best);
   if (x.dtype().is_float()) is_best = is_best.bitwise_or(x.isnan());
   const Tensor row = x.ndim() == 0 ? x.reshape({1}) : x;
   const size_t along = axis_of(what, axis, row.shape().size());
   const Tensor place = places_along(row, along);
   const Tensor marked = Tensor::where(is_best, place, int64_t(0)).reshape(x.shape());
-  const Tensor places = scan(what, marked, axis, Plain{Op::MAX});
+  const Tensor places = scan<kScan>(what, marked, axis, Op::MAX);
   if (!read(given)->is_tracked()) return {best.cast(given.dtype()), places};
   const Tensor chosen = row.gather(int64_t(along), places.reshape(row.shape()));
   return {chosen.reshape(given.shape()), places};
@@ -191,7 +198,8 @@ std::pair<Tensor, Tensor> Tensor::cummin(int64_t axis) const {
 }
 Tensor Tensor::logcumsumexp(int64_t axis) const {
   const DType result = real_dtype(dtype());
-  return scan("logcumsumexp", cast(computing_dtype(result)), axis, OfExponentials{}).cast(result);
+  return scan<kScanOfExponentials>("logcumsumexp", cast(computing_dtype(result)), axis)
+      .cast(result);
 }
 
 }  // namespace weft

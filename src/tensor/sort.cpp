@@ -16,12 +16,12 @@
 #include "ir/dtype.h"
 #include "ir/op.h"
 #include "runtime/device.h"
+#include "tensor/calls.h"
 #include "tensor/chosen.h"
 #include "tensor/operand.h"
 #include "tensor/places.h"
 #include "tensor/radix_sort.h"
 #include "tensor/stored.h"
-#include "value/deferred.h"
 #include "value/number_watch.h"
 #include "value/value.h"
 #include "weft/tensor.h"
@@ -175,7 +175,7 @@ Tensor places_by_network(const Tensor& key) {
 Tensor row_of(const Tensor& x) { return x.ndim() == 0 ? x.reshape({1}) : x; }
 
 // Of the last axis, the first ones in order.
-Tensor written_out_places(const Tensor& rows, bool descending, int64_t first) {
+Tensor places_of_first(bool descending, int64_t first, const Tensor& rows) {
   const Tensor key = key_of(rows, descending);
   const int64_t count = key.shape().back();
   const bool runs_in_order = device_of(rows).limits().sequences;
@@ -191,9 +191,9 @@ Tensor written_out_places(const Tensor& rows, bool descending, int64_t first) {
   const Tensor places = first == count ? all : all.at({Ellipsis{}, Slice{.stop = first}});
   return places.cast(dtypes::int32);
 }
+constexpr auto kSort = row<places_of_first>("sort");
 
-// The places of a row's elements in order, along an axis. What they are computed by is one step
-// until then.
+// The places of a row's elements in order, along an axis.
 Tensor places_in_order(const Tensor& row, int64_t axis, bool descending,
                        std::optional<int64_t> first = {}) {
   const int64_t size = row.shape()[size_t(axis)], asked = first.value_or(size);
@@ -202,13 +202,10 @@ Tensor places_in_order(const Tensor& row, int64_t axis, bool descending,
   if (row.numel() == 0 || asked == 0) return Tensor::empty(shape, dtypes::int32, row.device());
   const Tensor last = row.transpose(axis, -1);
   const int64_t count = last.shape().back();
-  const auto written_out = [descending, asked](Ints, Ref<Value> rows) {
-    return read(written_out_places(tensor_of(std::move(rows)), descending, asked));
-  };
   Sizes of_places(last.shape());
   of_places.back() = asked;
-  const Ref<Value> places = deferred(
-      {dtypes::int32, device_of(row), of_places, values_of_order(count)}, written_out, read(last));
+  const Ref<Value> places = call<kSort>({dtypes::int32, of_places, values_of_order(count)},
+                                        descending, asked, read(last));
   return tensor_of(within(places, count)).transpose(axis, -1);
 }
 

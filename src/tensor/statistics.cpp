@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
-#include "tensor/deferred_tensor.h"
+#include "tensor/calls.h"
 #include "tensor/operand.h"
 #include "tensor/places.h"
 #include "tensor/term.h"
@@ -39,6 +39,14 @@ Tensor Tensor::all(const Axes& axes, bool keepdim) const {
 
 namespace {
 
+constexpr auto kPlaceOfBest = row("argreduce", [](Op op, int64_t along, const Tensor& t) {
+  const Axes over = std::vector<int64_t>{along};
+  Tensor is_best = t.eq(t.reduce(op, over, true));
+  if (t.dtype().is_float()) is_best = is_best.bitwise_or(t.isnan());
+  return Tensor::where(is_best, places_along(t, size_t(along)), t.shape()[size_t(along)])
+      .reduce(Op::MIN, over, true);
+});
+
 // The first place of the best element, which is NaN where there is one.
 Tensor place_of_best(std::string_view what, Op op, const Tensor& given, std::optional<int64_t> axis,
                      bool keepdim) {
@@ -56,15 +64,8 @@ Tensor place_of_best(std::string_view what, Op op, const Tensor& given, std::opt
   }
   Sizes shape(x.shape());
   shape[along] = 1;
-  const auto formula = [op, along, count](const Tensor& t) {
-    const Axes over = std::vector<int64_t>{int64_t(along)};
-    Tensor is_best = t.eq(t.reduce(op, over, true));
-    if (t.dtype().is_float()) is_best = is_best.bitwise_or(t.isnan());
-    return Tensor::where(is_best, places_along(t, along), int64_t(count))
-        .reduce(Op::MIN, over, true);
-  };
   const DType dtype = count > INT32_MAX ? dtypes::int64 : dtypes::int32;
-  const Tensor first = deferred_tensor(dtype, shape, formula, x);
+  const Tensor first = call<kPlaceOfBest>({dtype, shape}, op, int64_t(along), x);
   if (!axis) return keepdim ? first.reshape(Sizes(given.shape().size(), 1)) : first.reshape(Ints{});
   if (given.ndim() == 0) return first.reshape(Ints{});
   return keepdim ? first : first.squeeze(int64_t(along));

@@ -2,7 +2,7 @@
 // minimax for the relative error.
 #include <span>
 
-#include "tensor/deferred_term.h"
+#include "tensor/calls.h"
 #include "tensor/term.h"
 
 namespace weft {
@@ -116,14 +116,22 @@ Term softplus_of(const Term& x) {
   return where(is_negative, 0.0, x) + (log(u) + (smaller - (u - 1)) / u);
 }
 
+constexpr auto kExpm1 = row<expm1_of>("expm1");
+constexpr auto kLog1p = row<log1p_of>("log1p");
+constexpr auto kTanh = row<tanh_of>("tanh");
+constexpr auto kErf = row<erf_of>("erf");
+constexpr auto kSigmoid = row<sigmoid_of>("sigmoid");
+constexpr auto kLogaddexp = row<logaddexp_of>("logaddexp");
+constexpr auto kSoftplus = row<softplus_of>("softplus");
+
 }  // namespace
 
-Term expm1(const Term& x) { return deferred<expm1_of>(x); }
-Term log1p(const Term& x) { return deferred<log1p_of>(x); }
-Term tanh(const Term& x) { return deferred<tanh_of>(x); }
-Term erf(const Term& x) { return deferred<erf_of>(x); }
-Term sigmoid(const Term& x) { return deferred<sigmoid_of>(x); }
-Term logaddexp(const Term& x, const Term& y) { return deferred<logaddexp_of>(x, y); }
-Term softplus(const Term& x) { return deferred<softplus_of>(x); }
+Term expm1(const Term& x) { return call_like<kExpm1>(x); }
+Term log1p(const Term& x) { return call_like<kLog1p>(x); }
+Term tanh(const Term& x) { return call_like<kTanh>(x); }
+Term erf(const Term& x) { return call_like<kErf>(x); }
+Term sigmoid(const Term& x) { return call_like<kSigmoid>(x); }
+Term logaddexp(const Term& x, const Term& y) { return call_like<kLogaddexp>(x, y); }
+Term softplus(const Term& x) { return call_like<kSoftplus>(x); }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "weft/tensor.h"
@@ -16,6 +17,7 @@ struct WindowAxis {
   int64_t size, kernel, stride = 1, dilation = 1, before = 0, after = 0;
   int64_t outputs = 0;
 
+  auto fields() { return std::tie(size, kernel, stride, dilation, before, after, outputs); }
   int64_t extent() const { return dilation * (kernel - 1) + 1; }
 };
 using WindowAxes = std::vector<WindowAxis>;

@@ -12,13 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "base/huge_pages.h"
 #include "base/huge_vector.h"
 #include "base/interrupt.h"
 #include "base/ref.h"
 #include "ir/op.h"
-#include "value/deferred.h"
+#include "value/call.h"
 #include "value/number_watch.h"
 #include "value/storage.h"
 #include "value/value.h"
@@ -155,7 +154,7 @@ std::vector<Ref<Value>> Closure::waiting_beneath(std::span<Value* const> roots) 
         open(top.value->sources()[top.next++].get());
         continue;
       }
-      if (is_waiting(*top.value)) waiting.emplace_back(top.value);
+      if (top.value->is_waiting()) waiting.emplace_back(top.value);
       stack.pop_back();
     }
   }
@@ -163,32 +162,25 @@ std::vector<Ref<Value>> Closure::waiting_beneath(std::span<Value* const> roots) 
   return waiting;
 }
 
-void Closure::write_out(std::span<const Ref<Value>> waiting) {
+void Closure::open_calls(std::span<const Ref<Value>> waiting) {
   const InterruptScope whole(InterruptScope::Kind::kNever);
-  for (const Ref<Value>& value : waiting) {
-    Ref<Value> formula = formula_of(*value);
-    if (formula->dtype() != value->dtype() ||
-        !std::ranges::equal(formula->shape(), value->shape())) {
-      throw InternalError("[value] a formula gives another dtype or shape than it was to");
-    }
+  show_calls(waiting);
+  for (const Ref<Value>& call : waiting) {
+    Ref<Value> body = body_of(*call);
     std::array<Ref<Value>, Value::kMostSources> released;
     const std::lock_guard lock(graph_mutex());
-    end_waiting(*value);
-    for (size_t i = 0; i < value->source_count_; i++) released[i] = std::move(value->sources_[i]);
-    value->sources_[0] = std::move(formula);
-    value->source_count_ = value->read_count_ = 1;
-    value->tail()[value->rank_ + detail::kState] = detail::kWrittenOut;
+    call->open(std::move(body), released);
   }
 }
 
-void Closure::write_out_beneath(std::span<Value* const> roots) {
+void Closure::open_calls_beneath(std::span<Value* const> roots) {
   if (waiting_values() == 0) return;
   std::vector<Ref<Value>> waiting;
   {
     const std::lock_guard lock(graph_mutex());
     waiting = waiting_beneath(roots);
   }
-  write_out(waiting);
+  open_calls(waiting);
 }
 
 void Closure::drop_pending() {
@@ -248,14 +240,13 @@ void Closure::find_candidates() {
     if (n.is_filled) continue;
     n.is_free = n.is(Op::CONST) || n.is(Op::IOTA) || n.is(Op::BUFFER) || n.is_staged();
     n.reduces = n.is(Op::REDUCE_AXIS) || n.is(Op::SCAN);
-    const bool is_formula = n.is(Op::CONTIGUOUS_BACKWARD) && is_deferred(*n.value);
+    const bool is_call = n.is(Op::CONTIGUOUS_BACKWARD) && n.value->is(Value::Kind::kCall);
     for (const uint32_t source : n.sources()) {
       const Node& s = nodes_[source];
-      if (is_movement(n.op) || is_formula) n.is_free = s.is_free;
+      if (is_movement(n.op) || is_call) n.is_free = s.is_free;
       if (!s.is_candidate) n.reduces |= s.reduces;
     }
-    const bool is_guard = n.is(Op::DETACH) && n.value->is_guard();
-    if (is_guard) note_check(nodes_[n.places[1]]);
+    if (n.is(Op::DETACH) && n.value->is(Value::Kind::kGuard)) note_check(nodes_[n.places[1]]);
     // A version that is read goes to memory anyway: writes go on from there.
     const bool is_read_version = n.is(Op::AFTER) && n.edges > n.nexts;
     n.is_candidate = n.is_candidate || n.roots > 0 || (n.is_version && !n.is_free) ||

@@ -54,13 +54,12 @@ class Closure {
     bool hides_base;               // every element is written
   };
 
-  // The deferred Values beneath these that wait (deferred.h), sources first. The lock of the graph
-  // is held.
+  // The calls beneath these that wait (call.h), sources first. The lock of the graph is held.
   static std::vector<Ref<Value>> waiting_beneath(std::span<Value* const> roots);
-  // Writes them out, in this order. The lock of realise is held, that of the graph is not.
-  static void write_out(std::span<const Ref<Value>> waiting);
+  // Opens them, in this order. The lock of realise is held, that of the graph is not.
+  static void open_calls(std::span<const Ref<Value>> waiting);
   // Both, with the lock of realise alone held.
-  static void write_out_beneath(std::span<Value* const> roots);
+  static void open_calls_beneath(std::span<Value* const> roots);
 
   // `roots` are not filled, and nothing beneath them waits; each holds one reference for the time
   // of the closure. Both locks are held: of realise, so that nothing is filled meanwhile, and of

@@ -27,7 +27,6 @@
 #include "runtime/buffer.h"
 #include "runtime/device.h"
 #include "value/closure.h"
-#include "value/deferred.h"
 #include "value/factor.h"
 #include "value/sites.h"
 #include "value/value.h"
@@ -277,7 +276,7 @@ class Importer {
     }
     if (v.is(Op::INDEX)) return import_gather(n);
     if (v.is(Op::DETACH)) return make(Op::DETACH, source(n, 0));  // a check stands beside it
-    if (is_deferred(v)) return source(n, 0);
+    if (v.is(Value::Kind::kCall)) return source(n, 0);
     if (v.is(Op::IOTA)) return iota(*arena_, v.dtype(), v.shape()[0]);
     if (is_movement(v.op())) return move(source(n, 0), v.op(), v.shape(), v.numbers());
     std::array<UOp, Value::kMostSources> srcs;

@@ -16,7 +16,6 @@
 #include "base/ref.h"
 #include "ir/op.h"
 #include "runtime/buffer.h"
-#include "runtime/device.h"
 #include "value/factor.h"
 #include "value/movement.h"
 #include "value/number_watch.h"
@@ -70,15 +69,12 @@ Waiting& waiting() {
 // A version of one Storage alone: gradients by a copy are not those by the original, and none pass
 // where they are off.
 Ref<Value> as_version(Ref<Value> value) {
-  const bool is_shared = value->storages() > 0 || value->is_leaf();
+  const bool is_shared = value->storages() > 0 || value->is(Value::Kind::kLeaf);
   if (!gradients_are_on() && !value->is_untaped() && (value->is_tracked() || is_shared)) {
     return detached(std::move(value));
   }
   if (!value->is_tracked() || !is_shared) return value;
-  const Sizes shape(value->shape());
-  const DType dtype = value->dtype();
-  Device& device = value->device();
-  return Value::make(Op::CONTIGUOUS_BACKWARD, dtype, device, shape, {}, std::move(value));
+  return Value::make_tied(std::move(value));
 }
 
 Sizes numbers_of(const View& view) {
@@ -318,7 +314,7 @@ void Storage::replace(Ref<Value>& version, std::unique_ptr<PendingStores>& dropp
 void Storage::end_pending(std::unique_ptr<PendingStores>& dropped) noexcept {
   if (&dropped != &pending_) dropped = std::move(pending_);
   Value* at = version_.get();
-  while (at->pending_of_ == this || at->is_leaf()) {
+  while (at->pending_of_ == this || at->is(Value::Kind::kLeaf)) {
     at->pending_of_ = nullptr;
     if (at->sources().empty()) break;
     at = at->sources()[0].get();

@@ -76,8 +76,8 @@ void Tape::collect(std::span<Value* const> roots, const Targets& targets) {
   std::sort(values.begin(), values.end());
   const auto is_target = [&](const Value& v) {
     if (v.linked_step() != nullptr) return true;
-    if (v.is_leaf()) {
-      const int64_t number = v.numbers()[1];
+    if (v.is(Value::Kind::kLeaf)) {
+      const int64_t number = v.numbers()[0];
       if (targets.all_leaves ||
           std::find(targets.leaves.begin(), targets.leaves.end(), number) != targets.leaves.end()) {
         return true;
@@ -132,7 +132,7 @@ void Tape::add(Value& value, bool is_target, std::span<const uint32_t> sources) 
          !value.owners_.compare_exchange_weak(owners, owners + 1, std::memory_order_acq_rel)) {
   }
   if (owners != 0) step.out = Ref<Value>::adopt(&value);
-  if (value.is_leaf()) step.leaf = Storage::find_leaf(value.numbers()[1]);
+  if (value.is(Value::Kind::kLeaf)) step.leaf = Storage::find_leaf(value.numbers()[0]);
   Value::retain_step(&value);
   steps_.push_back(std::move(step));
 }

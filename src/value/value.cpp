@@ -23,7 +23,6 @@
 #include "runtime/counters.h"
 #include "runtime/device.h"
 #include "value/custom_kernel.h"
-#include "value/deferred.h"
 #include "value/linked_step.h"
 #include "value/sites.h"
 #include "value/tape.h"
@@ -32,16 +31,11 @@
 namespace weft {
 namespace {
 
-// Of Values that are pending, and above these bits of those that wait with formulas: one number, as
-// all operations count.
+// Of Values that are pending, and above these bits of calls that wait: one number, as all
+// operations count.
 constexpr int kPendingBits = 40;
 std::atomic<int64_t> pending_count = 0;
 std::atomic<int64_t> pinned_count = 0;
-
-// What one that is waiting adds: it counts as as many pending Values as it will be.
-int64_t waiting_share(const Value& value) {
-  return is_waiting(value) ? (int64_t(1) << kPendingBits) + value.numbers()[detail::kValues] : 0;
-}
 
 }  // namespace
 
@@ -51,27 +45,26 @@ int64_t pending_values() {
 int64_t pinned_bytes() { return pinned_count.load(std::memory_order_relaxed); }
 int64_t waiting_values() { return pending_count.load(std::memory_order_relaxed) >> kPendingBits; }
 
-void end_waiting(const Value& deferred) {
-  pending_count.fetch_sub(waiting_share(deferred), std::memory_order_relaxed);
-}
-
-Value::Value(Op op, DType dtype, Device& device, Ints shape, Ints numbers)
+Value::Value(Op op, Kind kind, DType dtype, Device& device, Ints shape, size_t numbers)
     : dtype_(dtype),
       device_(&device),
       rank_(uint16_t(shape.size())),
-      number_count_(uint16_t(numbers.size())),
-      op_(op) {
+      number_count_(uint16_t(numbers)),
+      op_(op),
+      kind_(kind) {
   std::copy(shape.begin(), shape.end(), tail());
-  std::copy(numbers.begin(), numbers.end(), tail() + rank_);
 }
 
-Value* Value::allocate(Op op, DType dtype, Device& device, Ints shape, Ints numbers) {
+// In each caller: most know the kind.
+[[gnu::always_inline]] inline Value* Value::allocate(Op op, Kind kind, DType dtype, Device& device,
+                                                     Ints shape, size_t numbers) {
   const size_t most = std::numeric_limits<uint16_t>::max();
-  if (shape.size() > most || numbers.size() > most) {
+  if (shape.size() > most || numbers > most) {
     throw ShapeError(fmt::format("[tensor] a tensor of {} axes has too many", shape.size()));
   }
-  const size_t bytes = sizeof(Value) + sizeof(int64_t) * (shape.size() + numbers.size());
-  Value* value = new (::operator new(bytes)) Value(op, dtype, device, shape, numbers);
+  const size_t bytes = sizeof(Value) + sizeof(int64_t) * (shape.size() + numbers) +
+                       (has_payload(kind) ? sizeof(Payload) : 0);
+  Value* value = new (::operator new(bytes)) Value(op, kind, dtype, device, shape, numbers);
   count_live_value(1);
   if (sites_are_noted()) [[unlikely]]
     detail::note_site(value);
@@ -83,21 +76,20 @@ Ref<Value> Value::make(Op op, DType dtype, Device& device, Ints shape, Ints numb
   device.check_has(dtype);
   Ref<Value> sources[] = {std::move(a), std::move(b), std::move(c)};
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
-    return make_empty(op, dtype, device, shape, numbers, sources);
+    return make_empty(op, dtype, device, shape, sources);
   }
-  Value* value = allocate(op, dtype, device, shape, numbers);
+  Value* value = allocate(op, Kind::kPlain, dtype, device, shape, numbers.size());
+  std::copy(numbers.begin(), numbers.end(), value->tail() + value->rank_);
   value->set_sources(sources);
   value->read_count_ = value->source_count_;
   return Ref<Value>::adopt(value);
 }
 
 // Sources that it does not hold go when this returns: `shape` may be that of one of them.
-Ref<Value> Value::make_empty(Op op, DType dtype, Device& device, Ints shape, Ints numbers,
+Ref<Value> Value::make_empty(Op op, DType dtype, Device& device, Ints shape,
                              std::span<Ref<Value>, kMostSources> sources) {
-  const bool is_named = op == Op::CONTIGUOUS_BACKWARD && numbers.size() > 1;
   const bool has_gradient = dtype.is_float() && op != Op::DETACH && gradients_are_on();
-  Value* value =
-      allocate(is_named ? op : Op::BUFFER, dtype, device, shape, is_named ? numbers : Ints());
+  Value* value = allocate(Op::BUFFER, Kind::kPlain, dtype, device, shape, 0);
   std::array<Ref<Value>, kMostSources> none;
   value->set_sources(has_gradient ? sources : std::span(none));
   return Ref<Value>::adopt(value);
@@ -109,7 +101,12 @@ void Value::set_sources(std::span<Ref<Value>, kMostSources> sources) {
     sources_[i] = std::move(sources[i]);
   }
   flags_ = flags_of(*this);
-  pending_count.fetch_add(1 + waiting_share(*this), std::memory_order_relaxed);
+  pending_count.fetch_add(1, std::memory_order_relaxed);
+}
+
+// One, and of a call that waits what it will be.
+int64_t Value::pending_share() const {
+  return is_waiting() ? (int64_t(1) << kPendingBits) + payload().values + 1 : 1;
 }
 
 Ref<Value> Value::make_tied(Ref<Value> value, Ref<Value> other) {
@@ -118,45 +115,88 @@ Ref<Value> Value::make_tied(Ref<Value> value, Ref<Value> other) {
   Device& device = value->device();
   Ref<Value> tied =
       make(Op::CONTIGUOUS_BACKWARD, dtype, device, shape, {}, std::move(value), std::move(other));
+  if (tied->is(Op::CONTIGUOUS_BACKWARD)) tied->kind_ = Kind::kTie;
   if (tied->read_count_ > 1) tied->read_count_ = 1;
   return tied;
 }
 
+Ref<Value> Value::make_guard(Ref<Value> index, Ref<Value> check, int64_t axis, int64_t size) {
+  const Sizes shape(index->shape());
+  const DType dtype = index->dtype();
+  Device& device = index->device();
+  Ref<Value> guard =
+      make(Op::DETACH, dtype, device, shape, {axis, size}, std::move(index), std::move(check));
+  if (guard->is(Op::DETACH)) guard->kind_ = Kind::kGuard;
+  return guard;
+}
+
+Ref<Value> Value::make_with(const Payload& payload, Op op, Kind kind, DType dtype, Device& device,
+                            Ints shape, int64_t number, Ref<Value> source) {
+  Value* value = allocate(op, kind, dtype, device, shape, 1);
+  int64_t* const at = value->tail() + value->rank_;
+  *at = number;
+  if (has_payload(kind)) new (at + 1) Payload(payload);
+  Ref<Value> sources[kMostSources] = {std::move(source)};
+  const bool is_empty = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  value->set_sources(sources);
+  value->read_count_ = is_empty ? 0 : value->source_count_;
+  return Ref<Value>::adopt(value);
+}
+
 Ref<Value> Value::make_leaf(Ref<Value> version, int64_t number) {
-  const int64_t numbers[] = {0, number};
   const Sizes shape(version->shape());
   const DType dtype = version->dtype();
   Device& device = version->device();
-  Ref<Value> leaf = make(Op::CONTIGUOUS_BACKWARD, dtype, device, shape,
-                         std::span<const int64_t>(numbers), std::move(version));
+  Ref<Value> leaf = make_with({}, Op::CONTIGUOUS_BACKWARD, Kind::kLeaf, dtype, device, shape,
+                              number, std::move(version));
   leaf->flags_ = kTracked;
   return leaf;
 }
 
 Ref<Value> Value::make_linked(Ref<Value> value, Ref<LinkedStep> step, size_t result) {
-  const int64_t numbers[] = {2, reinterpret_cast<int64_t>(step.detach()), int64_t(result)};
   const Sizes shape(value->shape());
   const DType dtype = value->dtype();
   Device& device = value->device();
-  Ref<Value> linked = make(Op::CONTIGUOUS_BACKWARD, dtype, device, shape,
-                           std::span<const int64_t>(numbers), std::move(value));
+  Ref<Value> linked = make_with({.step = step.detach()}, Op::CONTIGUOUS_BACKWARD, Kind::kLink,
+                                dtype, device, shape, int64_t(result), std::move(value));
   linked->flags_ = kTracked;
   return linked;
 }
 
-Ref<Value> Value::make_called(DType dtype, Device& device, Ints shape, Ref<CustomKernel> kernel,
+Ref<Value> Value::make_output(DType dtype, Device& device, Ints shape, Ref<CustomKernel> kernel,
                               size_t output) {
   device.check_has(dtype);
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
     return make(Op::BUFFER, dtype, device, shape);
   }
-  const int64_t numbers[] = {reinterpret_cast<int64_t>(kernel.detach()), int64_t(output)};
-  return make(Op::KERNEL, dtype, device, shape, std::span<const int64_t>(numbers));
+  return make_with({.kernel = kernel.detach()}, Op::KERNEL, Kind::kOutput, dtype, device, shape,
+                   int64_t(output));
+}
+
+Value::MadeCall Value::make_call(const Row& row, int64_t values, DType dtype, Device& device,
+                                 Ints shape, size_t words,
+                                 std::span<Ref<Value>, kMostSources> sources) {
+  device.check_has(dtype);
+  Value* call = allocate(Op::CONTIGUOUS_BACKWARD, Kind::kCall, dtype, device, shape, words);
+  int64_t* const attributes = call->tail() + call->rank_;
+  new (attributes + words) Payload{.row = &row, .values = values};
+  call->set_sources(sources);
+  call->read_count_ = call->source_count_;
+  pending_count.fetch_add(call->pending_share() - 1, std::memory_order_relaxed);
+  return {Ref<Value>::adopt(call), attributes};
+}
+
+void Value::open(Ref<Value> body, std::span<Ref<Value>, kMostSources> released) {
+  pending_count.fetch_sub(pending_share() - 1, std::memory_order_relaxed);
+  for (size_t i = 0; i < source_count_; i++) released[i] = std::move(sources_[i]);
+  sources_[0] = std::move(body);
+  source_count_ = read_count_ = 1;
+  payload().values = 0;
 }
 
 Ref<Value> Value::make_filled(DType dtype, Device& device, Ints shape, Ref<Buffer> buffer) {
   device.check_has(dtype);
-  Value* value = allocate(Op::BUFFER, dtype, device, shape, {});
+  Value* value = allocate(Op::BUFFER, Kind::kPlain, dtype, device, shape, 0);
   value->generation_ = buffer->generation();
   value->buffer_ = std::move(buffer);
   value->set_filled();
@@ -339,7 +379,7 @@ void Value::free_all(Value* first) noexcept {
     Value* value = first;
     first = value->next_;
     if (value->steps_.load(std::memory_order_acquire) != 0) {
-      const int64_t share = (value->buffer_ ? 0 : 1) + waiting_share(*value);
+      const int64_t share = value->pending_share() - (value->buffer_ ? 1 : 0);
       if (share != 0) pending_count.fetch_sub(share, std::memory_order_relaxed);
       if (value->state_.load(std::memory_order_relaxed) == kFilled) value->count_pinned(-1);
       if (value->steps_.load(std::memory_order_acquire) > 1) value->drop_data(first);

@@ -12,9 +12,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/ref.h"
 #include "ir/dtype.h"
@@ -29,6 +31,7 @@ struct CustomKernel;
 class LinkedStep;
 class Storage;
 class Value;
+struct Row;
 void retain(LinkedStep* step) noexcept;
 void release(LinkedStep* step) noexcept;
 void retain(CustomKernel* kernel) noexcept;
@@ -39,6 +42,20 @@ void release(Value* value) noexcept;
 class Value {
  public:
   static constexpr size_t kMostSources = 3;
+
+  // What a Value is beside its op. All but kGuard, a DETACH, and kOutput, a KERNEL, are
+  // CONTIGUOUS_BACKWARD: the same value as their first source.
+  enum class Kind : uint8_t {
+    kPlain,  // what its op says
+    kCall,  // a call of a Row; its numbers are the attributes, as words (row.h). Until it is opened
+            // its sources are the arguments, then what the body gave
+    kLeaf,  // what a Storage held that gradients are collected for; its number
+    kLink,  // a result of a LinkedStep, which gives the gradients; which one
+    kTie,   // with an identity of its own; a gradient by the second source, if any, is 0
+    kGuard,   // an index within an axis of a size, which are its numbers; the second source, one
+              // int64, is an index out of range (index_checks.h)
+    kOutput,  // of a CustomKernel; which one
+  };
 
   // `numbers` by op:
   //   CONST          its bits
@@ -54,29 +71,34 @@ class Value {
   //   INDEX          the first and the past axis that an index names, as one, in row-major order:
   //                  sources are x and the index; the shape has the index's in place of these axes.
   //                  An element out of range is 0
-  //   DETACH         of a source alone: none. Of an index and a check, one int64: an axis and its
-  //                  size: the same value; the check is an index out of range (index_checks.h)
-  //   KERNEL         a CustomKernel and which of its outputs it is
-  //   COPY           none: its source is on another device, and computed there first
-  //   CONTIGUOUS_BACKWARD  none: the same value, and a gradient of 0 for a second source where
-  //                  there is one; 1: and its gradient is made contiguous;
-  //                  0 and the number of a Storage: a leaf of the tape; 2, a LinkedStep and which
-  //                  of its results it is; 3 or 4 and a formula: deferred (deferred.h)
-  // All else has none: RESHAPE and EXPAND go to `shape`, IOTA counts to it, BUFFER is memory that
-  // nobody wrote. A Value without elements becomes a BUFFER, whatever it was to be but a leaf or a
-  // result of a LinkedStep; its sources are those of its gradient alone. Throws DTypeError where
-  // the device has no such dtype.
+  // All else has none, but what Kind says: RESHAPE and EXPAND go to `shape`, IOTA counts to it,
+  // BUFFER is memory that nobody wrote; the source of a COPY is on another device, and computed
+  // there first. A Value without elements becomes a BUFFER, whatever it was to be but a leaf or a
+  // link; its sources are those of its gradient alone. Throws DTypeError where the device has no
+  // such dtype.
   static Ref<Value> make(Op op, DType dtype, Device& device, Ints shape, Ints numbers = {},
                          Ref<Value> a = {}, Ref<Value> b = {}, Ref<Value> c = {});
-  // `value`, computed from `other` as well, of which no element counts: a gradient by it is 0.
-  static Ref<Value> make_tied(Ref<Value> value, Ref<Value> other);
-  // A leaf of the tape. Gradients of `version` are those of the Storage with this number.
+  // kTie: `value`, computed from `other` as well, of which no element counts: a gradient by it is
+  // 0.
+  static Ref<Value> make_tied(Ref<Value> value, Ref<Value> other = {});
+  // kLeaf of the tape. Gradients of `version` are those of the Storage with this number.
   static Ref<Value> make_leaf(Ref<Value> version, int64_t number);
-  // A result of a step, which it holds on to: gradients of it are the step's.
+  // kLink: a result of a step, which it holds on to: gradients of it are the step's.
   static Ref<Value> make_linked(Ref<Value> value, Ref<LinkedStep> step, size_t result);
-  // An output of a kernel of a user, which it holds on to.
-  static Ref<Value> make_called(DType dtype, Device& device, Ints shape, Ref<CustomKernel> kernel,
+  // kOutput: an output of a kernel of a user, which it holds on to.
+  static Ref<Value> make_output(DType dtype, Device& device, Ints shape, Ref<CustomKernel> kernel,
                                 size_t output);
+  // kGuard: the index, which a check stands beside.
+  static Ref<Value> make_guard(Ref<Value> index, Ref<Value> check, int64_t axis, int64_t size);
+  // kCall of a row, of the dtype and shape that its body gives, which has elements. The attributes,
+  // so many words, are written by the caller before anybody else sees the Value. It counts as
+  // `values` pending Values until it is opened.
+  struct MadeCall {
+    Ref<Value> value;
+    int64_t* attributes;
+  };
+  static MadeCall make_call(const Row& row, int64_t values, DType dtype, Device& device, Ints shape,
+                            size_t words, std::span<Ref<Value>, kMostSources> sources);
   // What memory holds.
   static Ref<Value> make_filled(DType dtype, Device& device, Ints shape, Ref<Buffer> buffer);
 
@@ -85,6 +107,8 @@ class Value {
 
   Op op() const { return op_; }
   bool is(Op op) const { return op_ == op; }
+  Kind kind() const { return kind_; }
+  bool is(Kind kind) const { return kind_ == kind; }
   DType dtype() const { return dtype_; }
   Device& device() const { return *device_; }
   Ints shape() const { return std::span(tail(), rank_); }
@@ -100,8 +124,6 @@ class Value {
   };
   // None: it writes all of its view.
   std::optional<Scatter> scatter() const;
-  // An index with a check beside it: DETACH of two sources.
-  bool is_guard() const { return op_ == Op::DETACH && number_count_ == 2; }
   // Computed with an index that was out of range: reading it throws IndexError with this text,
   // which lives for ever.
   const std::string* failure() const { return failure_; }
@@ -112,19 +134,16 @@ class Value {
   bool is_tracked() const { return (flags_ & kTracked) != 0; }
   // Made where gradients are off: none passes. An AFTER passes all of it to the old version.
   bool is_untaped() const { return (flags_ & kUntaped) != 0; }
-  // What a Storage held that gradients are collected for.
-  bool is_leaf() const { return op_ == Op::CONTIGUOUS_BACKWARD && number_count_ == 2; }
   // The kernel that it is an output of; null for all others.
   CustomKernel* custom_kernel() const {
-    return op_ == Op::KERNEL ? reinterpret_cast<CustomKernel*>(numbers()[0]) : nullptr;
+    return kind_ == Kind::kOutput ? payload().kernel : nullptr;
   }
   // Computed before what reads it is scheduled: from its own sources, by other means.
   bool is_staged() const { return op_ == Op::COPY || op_ == Op::KERNEL; }
   // The step that it is a result of; null for all others.
-  LinkedStep* linked_step() const {
-    const bool is_linked = op_ == Op::CONTIGUOUS_BACKWARD && number_count_ == 3;
-    return is_linked ? reinterpret_cast<LinkedStep*>(numbers()[1]) : nullptr;
-  }
+  LinkedStep* linked_step() const { return kind_ == Kind::kLink ? payload().step : nullptr; }
+  // What it is a call of; null for all others.
+  const Row* row() const { return kind_ == Kind::kCall ? payload().row : nullptr; }
 
   // Under the lock of the graph (storage.h) or of realise, which change what follows.
   // What it is computed from: nothing when it is in memory.
@@ -132,6 +151,8 @@ class Value {
     return {sources_, is_filled() ? size_t(0) : size_t(read_count_)};
   }
   bool is_filled() const { return bool(buffer_); }
+  // A call that has not been opened.
+  bool is_waiting() const { return kind_ == Kind::kCall && payload().values != 0; }
   // Throws InternalError when the memory has been overwritten since, IndexError where it failed.
   const Ref<Buffer>& buffer() const;
   // Realised: the sources that no gradient needs go to `released`, to be freed when no lock is
@@ -152,12 +173,32 @@ class Value {
   friend void retain(Value* value) noexcept;
   friend void release(Value* value) noexcept;
 
-  Value(Op op, DType dtype, Device& device, Ints shape, Ints numbers);
+  Value(Op op, Kind kind, DType dtype, Device& device, Ints shape, size_t numbers);
   ~Value() = default;
-  static Value* allocate(Op op, DType dtype, Device& device, Ints shape, Ints numbers);
+  // What a Value names that is neither a number nor a Value: it stands behind the numbers.
+  struct Payload {
+    union {
+      const Row* row = nullptr;  // NOLINT(readability-identifier-naming): of a kCall
+      LinkedStep* step;          // NOLINT(readability-identifier-naming): of a kLink
+      CustomKernel* kernel;      // NOLINT(readability-identifier-naming): of a kOutput
+    };
+    int64_t values = 0;  // of a call that waits: as how many pending Values it counts
+  };
+  const Payload& payload() const {
+    return *std::launder(reinterpret_cast<const Payload*>(tail() + rank_ + number_count_));
+  }
+  Payload& payload() { return const_cast<Payload&>(std::as_const(*this).payload()); }
+
+  static constexpr bool has_payload(Kind kind) {
+    return kind == Kind::kCall || kind == Kind::kLink || kind == Kind::kOutput;
+  }
+
+  static Value* allocate(Op op, Kind kind, DType dtype, Device& device, Ints shape, size_t numbers);
+  static Ref<Value> make_with(const Payload& payload, Op op, Kind kind, DType dtype, Device& device,
+                              Ints shape, int64_t number, Ref<Value> source = {});
   static void free_all(Value* first) noexcept;
   static uint8_t flags_of(const Value& value);
-  static Ref<Value> make_empty(Op op, DType dtype, Device& device, Ints shape, Ints numbers,
+  static Ref<Value> make_empty(Op op, DType dtype, Device& device, Ints shape,
                                std::span<Ref<Value>, kMostSources> sources);
   void set_sources(std::span<Ref<Value>, kMostSources> sources);
   static void retain_step(Value* value) noexcept;
@@ -170,6 +211,10 @@ class Value {
   // needs. The lock of the tape is held.
   void settle(std::span<Ref<Value>, kMostSources> released);
   void drop_data(Value*& more) noexcept;
+  int64_t pending_share() const;
+  // A call that waits is from now on what its body gave, under the lock of the graph. What it was a
+  // call on goes to `released`.
+  void open(Ref<Value> body, std::span<Ref<Value>, kMostSources> released);
 
   // state_: whether the slot is filled, and how many Storages have this version. Both in one word,
   // so that of two threads which change them one sees what the other did.
@@ -201,17 +246,20 @@ class Value {
   uint64_t mark_ = 0;              // which closure saw it last, and as what: see Closure
   uint16_t rank_, number_count_;
   Op op_;
+  Kind kind_ : 4 = Kind::kPlain;
+  uint8_t flags_ : 4 = 0;
   uint8_t source_count_ : 4 = 0;
   uint8_t read_count_ : 4 = 0;  // of the sources, those that it is computed from
-  uint8_t flags_ = 0;
-  uint8_t step_mask_ = 0;  // sources that are held as steps alone
+  uint8_t step_mask_ = 0;       // sources that are held as steps alone
 };
 
 // Values of these have the elements of their source, in its order.
 inline constexpr OpSet kSameElements = {Op::RESHAPE, Op::DETACH, Op::CONTIGUOUS_BACKWARD};
 
-// Live Values that are not realised, in the process.
+// Live Values that are not realised, in the process. A call that waits counts as what it will be.
 int64_t pending_values();
+// Live calls that wait.
+int64_t waiting_values();
 // The bytes of live Values in memory that are the version of no Storage: what is there because
 // Values that are not realised read it.
 int64_t pinned_bytes();

@@ -37,6 +37,14 @@ def test_each_level_shows_more(level: int, shown: str) -> None:
     assert shown not in run(level - 1, 3.0 + level)
 
 
+def test_calls_have_their_attributes() -> None:
+    program = "from weft import Tensor; x = Tensor([[2.0, 1.0]]); (x.softmax(1) + x.tanh() + x.sigmoid().tanh()).tolist()"
+    done = subprocess.run([sys.executable, "-c", program], text=True, check=True, capture_output=True,
+                          env={**os.environ, "WEFT_DEBUG": "2"})
+    [line] = [s for s in done.stderr.splitlines() if s.startswith("weft: calls")]
+    assert line.split(maxsplit=2)[2] == "softmax(1), 2 tanh, sigmoid"
+
+
 def test_a_run_has_its_numbers() -> None:
     [line] = [s for s in run(2, 31.0).splitlines() if s.startswith("weft: run") and " on CPU" in s][:1]
     assert "GFLOPS" in line and "GB/s" in line and line.endswith(": mul")

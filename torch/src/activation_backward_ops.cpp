@@ -28,6 +28,7 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
+#include "tensor/calls.h"
 #include "tensor/term.h"
 #include "weft/tensor.h"
 
@@ -61,6 +62,13 @@ Term hardswish_backward(const Term& g, const Term& x) {
   return where((x < -3) | (x == -3), 0.0, where(x < 3, inside, g));
 }
 
+constexpr auto kSigmoidBackward = row<sigmoid_backward>("sigmoid_backward");
+constexpr auto kTanhBackward = row<tanh_backward>("tanh_backward");
+constexpr auto kSiluBackward = row<silu_backward>("silu_backward");
+constexpr auto kMishBackward = row<mish_backward>("mish_backward");
+constexpr auto kHardsigmoidBackward = row<hardsigmoid_backward>("hardsigmoid_backward");
+constexpr auto kHardswishBackward = row<hardswish_backward>("hardswish_backward");
+
 weft::Tensor threshold_backward(const Shaped& s, TensorRef grad, TensorRef self, ScalarRef most) {
   const auto f = [&](const Term& g, const Term& x) {
     const Term bound = x.like(number_of(s, most));
@@ -75,39 +83,43 @@ weft::Tensor leaky_relu_backward(const Shaped& s, TensorRef grad, TensorRef self
   };
   return compute_floats(s, f, grad, self);
 }
+constexpr auto kEluBackward = row("elu_backward", [](double negative, double positive, double inner,
+                                                     bool is_result, const Term& g, const Term& x) {
+  const Term slope = is_result ? inner * (x + negative) : inner * negative * exp(x * inner);
+  return where((x < 0) | (x == 0), g * slope, g * positive);
+});
 weft::Tensor elu_backward(const Shaped& s, TensorRef grad, ScalarRef alpha, ScalarRef scale,
                           ScalarRef input_scale, bool is_result, TensorRef self) {
-  const double negative = real_of(s, alpha) * real_of(s, scale), inner = real_of(s, input_scale);
-  const auto f = [=, positive = real_of(s, scale)](const Term& g, const Term& x) {
-    const Term slope = is_result ? inner * (x + negative) : inner * negative * exp(x * inner);
-    return where((x < 0) | (x == 0), g * slope, g * positive);
-  };
-  return defer_floats(s, f, grad, self);
+  const double positive = real_of(s, scale), negative = real_of(s, alpha) * positive;
+  return call_floats<kEluBackward>(s, negative, positive, real_of(s, input_scale), is_result, grad,
+                                   self);
 }
-weft::Tensor gelu_backward(const Shaped& s, TensorRef grad, TensorRef self, c10::string_view kind) {
-  TORCH_CHECK(kind == "none" || kind == "tanh",
-              "approximate argument must be either none or tanh.");
+
+constexpr auto kGeluBackward = row("gelu_backward", [](bool by_tanh, const Term& g, const Term& x) {
   constexpr double root_half = 0x1.6a09e667f3bcdp-1, root_two_over_pi = 0x1.9884533d43651p-1;
   constexpr double inverse_root_two_pi = 0x1.9884533d43651p-2;
-  const auto by_tanh = [](const Term& g, const Term& x) {
+  if (by_tanh) {
     const Term inner = root_two_over_pi * (x + 0.044715 * (x * x * x)), t = tanh(inner);
     const Term slope = root_two_over_pi * (1 + 3 * 0.044715 * (x * x));
     return g * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * slope);
-  };
-  const auto by_erf = [](const Term& g, const Term& x) {
-    const Term density = exp(-0.5 * (x * x)) * inverse_root_two_pi;
-    return g * (0.5 * (1 + erf(x * root_half)) + x * density);
-  };
-  return kind == "tanh" ? defer_floats(s, by_tanh, grad, self)
-                        : defer_floats(s, by_erf, grad, self);
+  }
+  const Term density = exp(-0.5 * (x * x)) * inverse_root_two_pi;
+  return g * (0.5 * (1 + erf(x * root_half)) + x * density);
+});
+weft::Tensor gelu_backward(const Shaped& s, TensorRef grad, TensorRef self, c10::string_view kind) {
+  TORCH_CHECK(kind == "none" || kind == "tanh",
+              "approximate argument must be either none or tanh.");
+  return call_floats<kGeluBackward>(s, kind == "tanh", grad, self);
 }
+
+constexpr auto kSoftplusBackward =
+    row("softplus_backward", [](double beta, double most, const Term& g, const Term& x) {
+      const Term scaled = x * beta;
+      return where(most < scaled, g, g * sigmoid(scaled));
+    });
 weft::Tensor softplus_backward(const Shaped& s, TensorRef grad, TensorRef self, ScalarRef beta,
                                ScalarRef most) {
-  const auto f = [by = real_of(s, beta), end = real_of(s, most)](const Term& g, const Term& x) {
-    const Term scaled = x * by;
-    return where(end < scaled, g, g * sigmoid(scaled));
-  };
-  return defer_floats(s, f, grad, self);
+  return call_floats<kSoftplusBackward>(s, real_of(s, beta), real_of(s, most), grad, self);
 }
 // Of both shrinks: nothing passes inside.
 weft::Tensor shrink_backward(const Shaped& s, TensorRef grad, TensorRef self, ScalarRef lambda) {
@@ -193,10 +205,10 @@ at::Tensor& glu_backward_out(TensorRef grad, TensorRef self, int64_t dim, at::Te
   structured<at::meta::structured_##name##_backward, formula, at::_ops::name##_backward, \
              at::_ops::name##_backward_grad_input>(m)
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  WEFT_BACKWARD(sigmoid, kDeferredFloat<sigmoid_backward>);
-  WEFT_BACKWARD(tanh, kDeferredFloat<tanh_backward>);
-  WEFT_BACKWARD(silu, kDeferredFloat<silu_backward>);
-  WEFT_BACKWARD(hardsigmoid, kDeferredFloat<hardsigmoid_backward>);
+  WEFT_BACKWARD(sigmoid, kCallOnFloats<kSigmoidBackward>);
+  WEFT_BACKWARD(tanh, kCallOnFloats<kTanhBackward>);
+  WEFT_BACKWARD(silu, kCallOnFloats<kSiluBackward>);
+  WEFT_BACKWARD(hardsigmoid, kCallOnFloats<kHardsigmoidBackward>);
   WEFT_BACKWARD(threshold, threshold_backward);
   WEFT_BACKWARD(leaky_relu, leaky_relu_backward);
   WEFT_BACKWARD(elu, elu_backward);
@@ -209,11 +221,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
              at::_ops::hardtanh_backward_grad_input>(m);
   structured<SameTypesMeta, log_sigmoid_backward, at::_ops::log_sigmoid_backward,
              at::_ops::log_sigmoid_backward_grad_input>(m);
-  native<at::_ops::hardswish_backward,
-         FunctionalForm<BinaryMeta, kDeferredFloat<hardswish_backward>,
-                        at::_ops::hardswish_backward>::call>(m);
+  native<at::_ops::hardswish_backward, FunctionalForm<BinaryMeta, kCallOnFloats<kHardswishBackward>,
+                                                      at::_ops::hardswish_backward>::call>(m);
   native<at::_ops::mish_backward,
-         FunctionalForm<BinaryMeta, kDeferredFloat<mish_backward>, at::_ops::mish_backward>::call>(
+         FunctionalForm<BinaryMeta, kCallOnFloats<kMishBackward>, at::_ops::mish_backward>::call>(
       m);
   native<at::_ops::_prelu_kernel_backward, prelu_backward>(m);
   native<at::_ops::glu_backward, glu_backward>(m);

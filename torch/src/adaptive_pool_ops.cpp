@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include <ATen/native/Resize.h>
@@ -21,7 +22,7 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
-#include "tensor/deferred_tensor.h"
+#include "tensor/calls.h"
 #include "tensor/positions.h"
 #include "values_and_places.h"
 #include "weft/dtype.h"
@@ -61,26 +62,26 @@ weft::Tensor mean_along(const weft::Tensor& x, size_t at, int64_t to) {
 // The last axes to these sizes.
 template <size_t count>
 struct Means {
-  std::array<int64_t, count> size;
+  std::array<int64_t, count> size{};
 
+  Means() = default;
   explicit Means(IntArrayRef sizes) { std::copy_n(sizes.begin(), count, size.begin()); }
+  auto fields() { return std::tie(size); }
   weft::Tensor operator()(const weft::Tensor& x) const {
     weft::Tensor y = x;
     for (size_t i = 0; i < count; i++) y = mean_along(y, size_t(x.ndim()) - count + i, size[i]);
     return y;
   }
-  weft::Tensor of(const at::Tensor& self, const at::Tensor& result) const {
-    const weft::Tensor x = wide_operand(self);
-    return deferred_tensor(x.dtype(), ints(result.sizes()), *this, x);
-  }
-  weft::Tensor pulled(const at::Tensor& gradient, const at::Tensor& self) const {
-    const auto formula = [means = *this](Ints shape, const weft::Tensor& by) {
-      return pulled_back(ints(Sizes(shape)), by, means);
-    };
-    const weft::Tensor g = wide_operand(gradient);
-    return deferred_tensor(g.dtype(), ints(self.sizes()), formula, g);
-  }
 };
+template <size_t count>
+constexpr auto kMeans = row(
+    "adaptive_avg_pool", [](const Means<count>& means, const weft::Tensor& x) { return means(x); });
+template <size_t count>
+constexpr auto kMeansBackward =
+    row("adaptive_avg_pool_backward",
+        [](Ints shape, const Means<count>& means, const weft::Tensor& by) {
+          return pulled_back(ints(Sizes(shape)), by, means);
+        });
 
 std::vector<int64_t> sizes_of(const at::Tensor& self, IntArrayRef size, const char* what) {
   const auto rank = int64_t(size.size());
@@ -97,11 +98,23 @@ std::vector<int64_t> sizes_of(const at::Tensor& self, IntArrayRef size, const ch
 }
 
 template <size_t count>
+weft::Tensor means_of(const at::Tensor& self, IntArrayRef size, const at::Tensor& result) {
+  const weft::Tensor x = wide_operand(self);
+  return call<kMeans<count>>({x.dtype(), ints(result.sizes())}, Means<count>(size), x);
+}
+template <size_t count>
+weft::Tensor means_pulled_back(const at::Tensor& gradient, IntArrayRef size,
+                               const at::Tensor& self) {
+  const weft::Tensor g = wide_operand(gradient);
+  return call<kMeansBackward<count>>({g.dtype(), ints(self.sizes())}, Means<count>(size), g);
+}
+
+template <size_t count>
 at::Tensor& avg_out(const at::Tensor& self, IntArrayRef size, at::Tensor& out) {
   TORCH_CHECK(size.size() == count, "adaptive_avg_pool: output_size must be ", count);
   const auto sizes = sizes_of(self, size, "adaptive_avg_pool()");
   at::native::resize_output(out, sizes);
-  if (out.numel() != 0) put(out, Means<count>(size).of(self, out));
+  if (out.numel() != 0) put(out, means_of<count>(self, size, out));
   return out;
 }
 template <size_t count>
@@ -112,7 +125,7 @@ at::Tensor avg(const at::Tensor& self, IntArrayRef size) {
   if (format != c10::MemoryFormat::Contiguous && result.dim() == int64_t(count) + 2) {
     result.unsafeGetTensorImpl()->empty_tensor_restride(format);
   }
-  if (result.numel() != 0) put(result, Means<count>(size).of(self, result));
+  if (result.numel() != 0) put(result, means_of<count>(self, size, result));
   return result;
 }
 template <size_t count>
@@ -132,7 +145,7 @@ at::Tensor avg_backward(const at::Tensor& gradient, const at::Tensor& self) {
   if (result.numel() == 0) return result;
   const IntArrayRef size = gradient.sizes().slice(size_t(gradient.dim()) - count);
   put(result, gradient.numel() == 0 ? number(0, self.scalar_type())
-                                    : Means<count>(size).pulled(gradient, self));
+                                    : means_pulled_back<count>(gradient, size, self));
   return result;
 }
 at::Tensor& avg3d_backward_out(const at::Tensor& gradient, const at::Tensor& self,
@@ -167,9 +180,11 @@ weft::Tensor windows_along(const weft::Tensor& x, int64_t axis, int64_t to) {
 // The largest of windows of the last axes, and its place among them.
 template <size_t count>
 struct Largest {
-  std::array<int64_t, count> size;
+  std::array<int64_t, count> size{};
 
+  Largest() = default;
   explicit Largest(IntArrayRef sizes) { std::copy_n(sizes.begin(), count, size.begin()); }
+  auto fields() { return std::tie(size); }
   weft::Tensor windows(const weft::Tensor& x) const {
     weft::Tensor y = x;
     for (size_t i = 0; i < count; i++) {
@@ -192,17 +207,21 @@ struct Largest {
 };
 
 template <size_t count>
+constexpr auto kLargest =
+    row("adaptive_max_pool",
+        [](const Largest<count>& largest, const weft::Tensor& x) { return largest.value(x); });
+template <size_t count>
+constexpr auto kPlaceOfLargest =
+    row("place_of_adaptive_max_pool",
+        [](const Largest<count>& largest, const weft::Tensor& x) { return largest.place(x); });
+
+template <size_t count>
 Two max(const Shaped& s, const at::Tensor& self, IntArrayRef size) {
   const weft::Tensor x = operand(self);
   const Ints shape = ints(s.out().sizes());
-  const auto value = [largest = Largest<count>(size)](const weft::Tensor& t) {
-    return largest.value(t);
-  };
-  const auto place = [largest = Largest<count>(size)](const weft::Tensor& t) {
-    return largest.place(t);
-  };
-  return {deferred_tensor(x.dtype(), shape, value, x),
-          deferred_tensor(dtypes::int64, shape, place, x)};
+  const Largest<count> largest(size);
+  return {call<kLargest<count>>({x.dtype(), shape}, largest, x),
+          call<kPlaceOfLargest<count>>({dtypes::int64, shape}, largest, x)};
 }
 
 template <size_t count>

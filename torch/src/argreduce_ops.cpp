@@ -19,7 +19,7 @@
 #include "reductions.h"
 #include "storage.h"
 #include "structured.h"
-#include "tensor/deferred_tensor.h"
+#include "tensor/calls.h"
 #include "tensor/places.h"
 #include "tensor/positions.h"
 #include "values_and_places.h"
@@ -84,12 +84,17 @@ weft::Tensor place_of_median(const weft::Tensor& x, int64_t axis, Nans nans) {
   // It is in range anyway: this says so.
   return x.argsort(axis).gather(axis, rank.maximum(int64_t(0)).minimum(n - 1));
 }
+constexpr auto kMedian =
+    row("median", [](Ints shape, int64_t axis, Nans nans, const weft::Tensor& x) {
+      return place_of_median(row_of(x), axis, nans).reshape(shape);
+    });
+constexpr auto kMedianOfAll = row("median_of_all", [](Nans nans, const weft::Tensor& x) {
+  const weft::Tensor flat = x.flatten();
+  return flat.gather(0, place_of_median(flat, 0, nans)).reshape(Ints());
+});
 Two median_of(const weft::Tensor& x, int64_t axis, Ints shape, Nans nans) {
-  const auto place = [axis, nans](const weft::Tensor& row) {
-    return place_of_median(row, axis, nans);
-  };
   const int64_t size = x.ndim() == 0 ? 1 : x.shape()[size_t(axis)];
-  return values_and_places(x, axis, shape, Finding{place, values_of_order(size)});
+  return values_and_places<kMedian>(x, axis, shape, values_of_order(size), nans);
 }
 
 struct MedianMeta : PlacesMeta {
@@ -112,12 +117,8 @@ template <Nans nans>
 at::Tensor median_of_all(const at::Tensor& self) {
   if (self.numel() == 0) return give(number(std::nan(""), self.scalar_type()), self.scalar_type());
   const weft::Tensor x = operand(self);
-  const auto formula = [](const weft::Tensor& t) {
-    const weft::Tensor flat = t.flatten();
-    return flat.gather(0, place_of_median(flat, 0, nans)).reshape(Ints());
-  };
-  const TensorOutcome outcome{x.dtype(), {}, values_of_order(self.numel())};
-  return give(deferred_tensor(outcome, formula, x), self.scalar_type());
+  const Outcome outcome{x.dtype(), {}, values_of_order(self.numel())};
+  return give(call<kMedianOfAll>(outcome, nans, x), self.scalar_type());
 }
 
 // ---- by count: of the most frequent values the least, and its last place
@@ -136,10 +137,13 @@ weft::Tensor place_of_mode(const weft::Tensor& given, int64_t axis) {
   const weft::Tensor place = positions(weft_device(), rows.shape().back());
   return weft::Tensor::where(rows.eq(value), place, int64_t(0)).max(last, true).transpose(axis, -1);
 }
+constexpr auto kMode = row("mode", [](Ints shape, int64_t axis, const weft::Tensor& x) {
+  return place_of_mode(row_of(x), axis).reshape(shape);
+});
 Two mode(const Shaped& s, const at::Tensor& self, int64_t dim, bool /*keepdim*/) {
   const int64_t axis = at::maybe_wrap_dim(dim, self.dim());
-  const auto place = [axis](const weft::Tensor& row) { return place_of_mode(row, axis); };
-  return values_and_places(operand(self), axis, ints(s.out().sizes()), Finding{place, 24});
+  constexpr int64_t values = 24;
+  return values_and_places<kMode>(operand(self), axis, ints(s.out().sizes()), values);
 }
 
 // NOLINTBEGIN: PyTorch's macros

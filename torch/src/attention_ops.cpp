@@ -25,7 +25,7 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
-#include "tensor/deferred_tensor.h"
+#include "tensor/calls.h"
 #include "torch_version.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -50,10 +50,13 @@ weft::Tensor safe_softmax(const weft::Tensor& x) {
 // (batch, heads, length, size), the heads in groups that share one of keys and values: (batch,
 // heads of keys, heads of a group, length, size).
 struct Heads {
-  int64_t of_keys, of_group;
+  int64_t of_keys = 1, of_group = 1;
 
+  Heads() = default;
   Heads(const at::Tensor& query, const at::Tensor& key)
       : of_keys(key.size(1)), of_group(query.size(1) / std::max<int64_t>(key.size(1), 1)) {}
+
+  auto fields() { return std::tie(of_keys, of_group); }
 
   bool is_grouped() const { return of_group != 1; }
   weft::Tensor of_queries(const weft::Tensor& x) const {
@@ -83,6 +86,8 @@ struct Scores {
   bool is_causal;
   double scale;
 
+  auto fields() { return std::tie(heads, is_causal, scale); }
+
   weft::Tensor operator()(const weft::Tensor& query, const weft::Tensor& key) const {
     return heads.merged(safe_softmax(of(query, key)));
   }
@@ -104,13 +109,25 @@ struct Scores {
   }
 };
 
+constexpr auto kWeights =
+    row("attention_weights", [](const Scores& scores, const weft::Tensor& query,
+                                const weft::Tensor& key) { return scores(query, key); });
+constexpr auto kMaskedWeights =
+    row("masked_attention_weights",
+        [](const Scores& scores, const weft::Tensor& query, const weft::Tensor& key,
+           const weft::Tensor& mask) { return scores(query, key, mask); });
+constexpr auto kAttended = row(
+    "attention", [](const Heads& heads, const weft::Tensor& weights, const weft::Tensor& value) {
+      return heads.merged(heads.of_queries(weights).matmul(heads.of_shared(value)));
+    });
+
 weft::Tensor weights_of(const at::Tensor& query, const at::Tensor& key, const MaybeTensor& mask,
                         bool is_causal, double scale) {
   const weft::Tensor q = wide_operand(query), k = wide_operand(key);
   const Scores scores{Heads(query, key), is_causal, scale};
   const Sizes shape{query.size(0), query.size(1), query.size(2), key.size(2)};
-  return is_given(mask) ? deferred_tensor(q.dtype(), shape, scores, q, k, operand(*mask))
-                        : deferred_tensor(q.dtype(), shape, scores, q, k);
+  return is_given(mask) ? call<kMaskedWeights>({q.dtype(), shape}, scores, q, k, operand(*mask))
+                        : call<kWeights>({q.dtype(), shape}, scores, q, k);
 }
 
 // (batch, heads, length, size), in memory as the query is: where that has the heads of a place
@@ -167,11 +184,8 @@ Attended attention(const at::Tensor& query, const at::Tensor& key, const at::Ten
     kept = give(kept_by_chance(p.shape(), dropout_p), at::kBool);
     p = p.mul(handle(kept).cast(p.dtype())).mul(dropout_p == 1 ? 0.0 : 1 / (1 - dropout_p));
   }
-  const auto attended = [heads](const weft::Tensor& w, const weft::Tensor& v) {
-    return heads.merged(heads.of_queries(w).matmul(heads.of_shared(v)));
-  };
   const Sizes shape{query.size(0), query.size(1), query.size(2), value.size(3)};
-  return {give_heads(deferred_tensor(p.dtype(), shape, attended, p, wide_operand(value)), query),
+  return {give_heads(call<kAttended>({p.dtype(), shape}, heads, p, wide_operand(value)), query),
           std::move(weights),
           at::Tensor(),
           at::Tensor(),

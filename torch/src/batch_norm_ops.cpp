@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -19,7 +20,7 @@
 #include "operators.h"
 #include "scaled.h"
 #include "storage.h"
-#include "tensor/deferred_tensor.h"
+#include "tensor/calls.h"
 #include "value/value.h"
 #include "weft/dtype.h"
 #include "weft/small_vector.h"
@@ -65,7 +66,7 @@ weft::Tensor mean_of(const weft::Tensor& x) { return x.mean(axes_of_batch(x)); }
 weft::Tensor variance_of(const weft::Tensor& x) {
   return x.sub(along_channels(mean_of(x), x)).square().mean(axes_of_batch(x));
 }
-weft::Tensor inverse_deviation(const weft::Tensor& variance, double eps) {
+weft::Tensor inverse_deviation(double eps, const weft::Tensor& variance) {
   return variance.add(eps).rsqrt();
 }
 // (x - mean) invstd
@@ -73,41 +74,81 @@ weft::Tensor centred(const weft::Tensor& x, const weft::Tensor& mean, const weft
   return x.sub(along_channels(mean, x)).mul(along_channels(invstd, x));
 }
 
+constexpr auto kMean = row<mean_of>("batch_norm_mean");
+constexpr auto kVariance = row<variance_of>("batch_norm_variance");
+constexpr auto kInverseDeviation = row<inverse_deviation>("inverse_deviation");
+constexpr auto kInvstd = row("batch_norm_invstd", [](double eps, const weft::Tensor& x) {
+  return inverse_deviation(eps, variance_of(x));
+});
+constexpr auto kCentred = row<centred>("centred_by_channel");
+
 // Of two vectors of one number per channel.
+constexpr auto kProduct =
+    row("product_by_channel", [](Ints shape, const weft::Tensor& x, const weft::Tensor& y) {
+      return x.reshape(shape).mul(y.reshape(shape));
+    });
 Ref<Value> product(const Ref<Value>& a, const Ref<Value>& b) {
-  const auto formula = [](Ints shape, const weft::Tensor& x, const weft::Tensor& y) {
-    return x.reshape(shape).mul(y.reshape(shape));
-  };
-  return deferred_value({wider(a->dtype(), b->dtype()), {a->numel()}}, formula, a, b);
+  return call<kProduct>({wider(a->dtype(), b->dtype()), {a->numel()}}, a, b);
 }
 
-Ref<Value> mean_value(const Ref<Value>& x) {
-  return deferred_value({x->dtype(), {x->shape()[1]}}, &mean_of, x);
-}
+Ref<Value> mean_value(const Ref<Value>& x) { return call<kMean>({x->dtype(), {x->shape()[1]}}, x); }
+
+// By what it is and how parameters scale it (scaled.h): computed from the elements themselves,
+struct BatchNorm {
+  static constexpr std::string_view kName = "batch_norm";
+  double eps = 0;
+
+  auto fields() { return std::tie(eps); }
+  weft::Tensor of(const weft::Tensor& x) const {
+    return centred(x, mean_of(x), inverse_deviation(eps, variance_of(x)));
+  }
+  static weft::Tensor beside(const weft::Tensor& p, const weft::Tensor& x) {
+    return along_channels(p, x);
+  }
+};
+// ... or centred already.
+struct ByChannel {
+  static constexpr std::string_view kName = "scaled_by_channel";
+
+  static auto fields() { return std::tuple(); }
+  static weft::Tensor of(const weft::Tensor& x) { return x; }
+  static weft::Tensor beside(const weft::Tensor& p, const weft::Tensor& x) {
+    return along_channels(p, x);
+  }
+};
+constexpr auto kNormedByRunning = row(
+    "batch_norm_by_running",
+    [](double eps, const weft::Tensor& x, const weft::Tensor& mean, const weft::Tensor& variance) {
+      return centred(x, mean, inverse_deviation(eps, variance));
+    });
 
 // before (1 - momentum) + now momentum
 weft::Tensor moved_on(const weft::Tensor& before, const weft::Tensor& now, double momentum) {
   return before.mul(1 - momentum).add(now.cast(before.dtype()).mul(momentum));
 }
 
-// The variance is written out where it is read: it is the same for all who do.
+constexpr auto kNextMean =
+    row("running_mean", [](double momentum, const weft::Tensor& before, const weft::Tensor& now) {
+      return moved_on(before, now, momentum);
+    });
+constexpr auto kNextVariance =
+    row("running_var", [](double momentum, const weft::Tensor& before, const weft::Tensor& x) {
+      const int64_t count = x.numel() / x.shape()[1];
+      return moved_on(before, variance_of(x).mul(double(count) / double(count - 1)), momentum);
+    });
+template <const auto& kNext>
+Ref<Value> next(const MaybeTensor& running, double momentum, const Ref<Value>& of) {
+  if (!is_given(running)) return {};
+  const Ref<Value> before = wide_value(*running);
+  return call<kNext>({before->dtype(), before->shape()}, momentum, before, of);
+}
+
+// The variance is part of each call that reads it: it is the same in all of them.
 void update(const MaybeTensor& running_mean, const MaybeTensor& running_var, const Ref<Value>& mean,
             const Ref<Value>& x, double momentum) {
-  const auto by_mean = [momentum](const weft::Tensor& before, const weft::Tensor& now) {
-    return moved_on(before, now, momentum);
-  };
-  const auto by_variance = [momentum](const weft::Tensor& before, const weft::Tensor& t) {
-    const int64_t count = t.numel() / t.shape()[1];
-    return moved_on(before, variance_of(t).mul(double(count) / double(count - 1)), momentum);
-  };
-  const auto next = [](const MaybeTensor& running, const auto& formula, const Ref<Value>& of) {
-    if (!is_given(running)) return Ref<Value>();
-    const Ref<Value> before = wide_value(*running);
-    return deferred_value({before->dtype(), before->shape()}, formula, before, of);
-  };
   // What is wrong with one of them is found before the other is written.
-  Ref<Value> next_mean = next(running_mean, by_mean, mean);
-  Ref<Value> next_variance = next(running_var, by_variance, x);
+  Ref<Value> next_mean = next<kNextMean>(running_mean, momentum, mean);
+  Ref<Value> next_variance = next<kNextVariance>(running_var, momentum, x);
   if (next_mean) put(*running_mean, std::move(next_mean));
   if (next_variance) put(*running_var, std::move(next_variance));
 }
@@ -129,16 +170,10 @@ Three batch_norm(const at::Tensor& input, const MaybeTensor& weight, const Maybe
     TORCH_CHECK(is_given(running_mean) && is_given(running_var),
                 "batch_norm: running_mean and running_var are needed where it does not train");
     if (input.numel() == 0) return {empty(input.sizes(), type), none(), none()};
-    const auto formula = [eps](const weft::Tensor& t, const weft::Tensor& mean,
-                               const weft::Tensor& variance) {
-      return centred(t, mean, inverse_deviation(variance, eps));
-    };
     const Ref<Value> x = wide_value(input), variance = wide_value(*running_var);
-    const Ref<Value> y = deferred_value({wider(x->dtype(), variance->dtype()), x->shape()}, formula,
-                                        x, wide_value(*running_mean), variance);
-    const auto as_it_is = [](const weft::Tensor& t) { return t; };
-    return {give_in(scaled(y, as_it_is, &along_channels, weight, bias), type, format), none(),
-            none()};
+    const Ref<Value> y = call<kNormedByRunning>({wider(x->dtype(), variance->dtype()), x->shape()},
+                                                eps, x, wide_value(*running_mean), variance);
+    return {give_in(scaled(y, ByChannel(), weight, bias), type, format), none(), none()};
   }
   if (input.numel() == 0) {
     at::Tensor mean = empty({input.size(1)}, kept), invstd = empty({input.size(1)}, kept);
@@ -147,15 +182,9 @@ Three batch_norm(const at::Tensor& input, const MaybeTensor& weight, const Maybe
     return {empty(input.sizes(), type), mean, invstd};
   }
   const Ref<Value> x = wide_value(input);
-  const auto invstd_of = [eps](const weft::Tensor& t) {
-    return inverse_deviation(variance_of(t), eps);
-  };
-  const auto whole = [eps](const weft::Tensor& t) {
-    return centred(t, mean_of(t), inverse_deviation(variance_of(t), eps));
-  };
   Ref<Value> mean = mean_value(x);
-  Ref<Value> invstd = deferred_value({x->dtype(), mean->shape()}, invstd_of, x);
-  at::Tensor y = give_in(scaled(x, whole, &along_channels, weight, bias), type, format);
+  Ref<Value> invstd = call<kInvstd>({x->dtype(), mean->shape()}, eps, x);
+  at::Tensor y = give_in(scaled(x, BatchNorm{eps}, weight, bias), type, format);
   update(running_mean, running_var, mean, x, momentum);
   return {std::move(y), give(std::move(mean), kept), give(std::move(invstd), kept)};
 }
@@ -225,11 +254,30 @@ std::tuple<at::Tensor, at::Tensor> update_stats(const at::Tensor& input,
   check_channels(input, running_var, "running_var");
   const Ref<Value> x = wide_value(input);
   Ref<Value> mean = mean_value(x);
-  Ref<Value> variance = deferred_value({x->dtype(), mean->shape()}, &variance_of, x);
+  Ref<Value> variance = call<kVariance>({x->dtype(), mean->shape()}, x);
   update(running_mean, running_var, mean, x, momentum);
   return {give(std::move(mean), input.scalar_type()),
           give(std::move(variance), input.scalar_type())};
 }
+
+// Sums of the gradient are over `1 / share` elements; there are none where it does not train.
+constexpr auto kByInput =
+    row("batch_norm_by_input", [](bool train, double share, const weft::Tensor& by,
+                                  const weft::Tensor& xhat, const weft::Tensor& scale) {
+      weft::Tensor dx = by;
+      if (train) {
+        const auto axes = axes_of_batch(by);
+        const weft::Tensor level = by.sum(axes, true), slope = by.mul(xhat).sum(axes, true);
+        dx = by.sub(level.mul(share)).sub(xhat.mul(slope.mul(share)));
+      }
+      return dx.mul(along_channels(scale, by));
+    });
+constexpr auto kByWeight =
+    row("batch_norm_by_weight", [](const weft::Tensor& by, const weft::Tensor& xhat) {
+      return by.mul(xhat).sum(axes_of_batch(by));
+    });
+constexpr auto kByBias =
+    row("batch_norm_by_bias", [](const weft::Tensor& by) { return by.sum(axes_of_batch(by)); });
 
 Three batch_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
                           const MaybeTensor& weight, const MaybeTensor& running_mean,
@@ -256,40 +304,25 @@ Three batch_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
     return result;
   }
   const Ref<Value> mean = wide_value(train ? *save_mean : *running_mean);
-  const auto invstd_of = [eps](const weft::Tensor& v) { return inverse_deviation(v, eps); };
   Ref<Value> invstd = wide_value(train ? *save_invstd : *running_var);
-  if (!train) invstd = deferred_value({invstd->dtype(), invstd->shape()}, invstd_of, invstd);
+  if (!train) invstd = call<kInverseDeviation>({invstd->dtype(), invstd->shape()}, eps, invstd);
   const Ref<Value> g = wide_value(gradient), x = wide_value(input);
   const Ref<Value> xhat =
-      deferred_value({wider(x->dtype(), invstd->dtype()), x->shape()}, &centred, x, mean, invstd);
+      call<kCentred>({wider(x->dtype(), invstd->dtype()), x->shape()}, x, mean, invstd);
   const DType dtype = wider(g->dtype(), xhat->dtype());
   if (wanted[0]) {
     const double share = 1.0 / double(elements_per_channel(input));
-    const auto formula = [train, share](const weft::Tensor& by, const weft::Tensor& h,
-                                        const weft::Tensor& scale) {
-      weft::Tensor dx = by;
-      if (train) {
-        const auto axes = axes_of_batch(by);
-        const weft::Tensor level = by.sum(axes, true), slope = by.mul(h).sum(axes, true);
-        dx = by.sub(level.mul(share)).sub(h.mul(slope.mul(share)));
-      }
-      return dx.mul(along_channels(scale, by));
-    };
     const Ref<Value> scale = is_given(weight) ? product(invstd, wide_value(*weight)) : invstd;
-    std::get<0>(result) =
-        give_in(deferred_value({wider(dtype, scale->dtype()), g->shape()}, formula, g, xhat, scale),
-                type, input.suggest_memory_format());
+    std::get<0>(result) = give_in(
+        call<kByInput>({wider(dtype, scale->dtype()), g->shape()}, train, share, g, xhat, scale),
+        type, input.suggest_memory_format());
   }
   const int64_t channels = input.size(1);
   if (wanted[1]) {
-    const auto formula = [](const weft::Tensor& by, const weft::Tensor& h) {
-      return by.mul(h).sum(axes_of_batch(by));
-    };
-    std::get<1>(result) = give(deferred_value({dtype, {channels}}, formula, g, xhat), parameter);
+    std::get<1>(result) = give(call<kByWeight>({dtype, {channels}}, g, xhat), parameter);
   }
   if (wanted[2]) {
-    const auto formula = [](const weft::Tensor& by) { return by.sum(axes_of_batch(by)); };
-    std::get<2>(result) = give(deferred_value({g->dtype(), {channels}}, formula, g), parameter);
+    std::get<2>(result) = give(call<kByBias>({g->dtype(), {channels}}, g), parameter);
   }
   return result;
 }

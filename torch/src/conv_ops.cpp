@@ -17,8 +17,8 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "tensor/calls.h"
 #include "tensor/convolution.h"
-#include "tensor/deferred_tensor.h"
 #include "value/value.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -51,6 +51,12 @@ class Convolution {
                   "output padding must be ", "smaller than either stride or dilation, but got ",
                   output_padding);
     }
+  }
+
+  Convolution() = default;
+  auto fields() {
+    return std::tie(count_, groups_, is_transposed_, order_, stride_, padding_, dilation_,
+                    output_padding_);
   }
 
   void check(const at::Tensor& input, const at::Tensor& weight) const {
@@ -114,9 +120,9 @@ class Convolution {
   static constexpr size_t kMostAxes = 3;
   using Numbers = std::array<int64_t, kMostAxes>;
 
-  size_t count_;
-  int64_t groups_;
-  bool is_transposed_;
+  size_t count_ = 0;
+  int64_t groups_ = 1;
+  bool is_transposed_ = false;
   LastAxis order_ = LastAxis::kInOrder;
   Numbers stride_{}, padding_{}, dilation_{}, output_padding_{};
 };
@@ -127,6 +133,29 @@ c10::MemoryFormat format_of(const at::Tensor& a, const at::Tensor& b) {
   return first != c10::MemoryFormat::Contiguous ? first : b.suggest_memory_format();
 }
 
+constexpr auto kConvolution =
+    row("convolution", [](const Convolution& conv, const weft::Tensor& x, const weft::Tensor& w) {
+      return conv.of(x, w);
+    });
+constexpr auto kBiasedConvolution = row(
+    "biased_convolution", [](const Convolution& conv, const weft::Tensor& x, const weft::Tensor& w,
+                             const weft::Tensor& bias) { return conv.of(x, w, bias); });
+constexpr auto kConvolutionByInput =
+    row("convolution_by_input",
+        [](Ints shape, const Convolution& conv, const weft::Tensor& by, const weft::Tensor& w) {
+          return conv.by_input(shape, by, w);
+        });
+constexpr auto kConvolutionByWeight =
+    row("convolution_by_weight",
+        [](Ints shape, const Convolution& conv, const weft::Tensor& by, const weft::Tensor& x) {
+          return pulled_back(ints(Sizes(shape)), by, [&](const auto& w) { return conv.of(x, w); });
+        });
+constexpr auto kConvolutionByBias = row("convolution_by_bias", [](const weft::Tensor& by) {
+  std::vector<int64_t> axes{0};
+  for (int64_t i = 2; i < by.ndim(); i++) axes.push_back(i);
+  return by.sum(axes);
+});
+
 at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const MaybeTensor& bias,
                        at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
                        bool transposed, at::IntArrayRef output_padding, int64_t groups) {
@@ -136,13 +165,9 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
   const Ref<Value> x = wide_value(input), w = wide_value(weight);
   const Sizes shape = conv.shape_of(input.sizes(), weight.sizes());
   if (is_given(bias)) check_sizes("bias", *bias, {shape[1]});
-  const auto plain = [conv](const weft::Tensor& a, const weft::Tensor& b) { return conv.of(a, b); };
-  const auto biased = [conv](const weft::Tensor& a, const weft::Tensor& b, const weft::Tensor& c) {
-    return conv.of(a, b, c);
-  };
   return give_in(is_given(bias)
-                     ? deferred_value({x->dtype(), shape}, biased, x, w, wide_value(*bias))
-                     : deferred_value({x->dtype(), shape}, plain, x, w),
+                     ? call<kBiasedConvolution>({x->dtype(), shape}, conv, x, w, wide_value(*bias))
+                     : call<kConvolution>({x->dtype(), shape}, conv, x, w),
                  input.scalar_type(), format_of(input, weight));
 }
 
@@ -159,28 +184,17 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
   at::Tensor by_input, by_weight, by_bias;
   if (wanted[0]) {
     const Ref<Value> w = wide_value(weight);
-    const auto formula = [conv](Ints shape, const weft::Tensor& by, const weft::Tensor& b) {
-      return conv.by_input(shape, by, b);
-    };
-    by_input = give_in(deferred_value({g->dtype(), ints(input.sizes())}, formula, g, w),
+    by_input = give_in(call<kConvolutionByInput>({g->dtype(), ints(input.sizes())}, conv, g, w),
                        input.scalar_type(), format);
   }
   if (wanted[1]) {
     const Ref<Value> x = wide_value(input);
-    const auto formula = [conv](Ints shape, const weft::Tensor& by, const weft::Tensor& a) {
-      return pulled_back(ints(Sizes(shape)), by, [&](const auto& t) { return conv.of(a, t); });
-    };
-    by_weight = give_in(deferred_value({g->dtype(), ints(weight.sizes())}, formula, g, x),
+    by_weight = give_in(call<kConvolutionByWeight>({g->dtype(), ints(weight.sizes())}, conv, g, x),
                         weight.scalar_type(), format);
   }
   if (wanted[2]) {
-    const auto formula = [](const weft::Tensor& by) {
-      std::vector<int64_t> axes{0};
-      for (int64_t i = 2; i < by.ndim(); i++) axes.push_back(i);
-      return by.sum(axes);
-    };
-    const Ref<Value> sum = deferred_value({g->dtype(), {gradient.size(1)}}, formula, g);
-    by_bias = give(sum, weight.scalar_type());
+    by_bias =
+        give(call<kConvolutionByBias>({g->dtype(), {gradient.size(1)}}, g), weight.scalar_type());
   }
   return {std::move(by_input), std::move(by_weight), std::move(by_bias)};
 }

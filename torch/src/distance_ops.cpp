@@ -17,7 +17,7 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
-#include "tensor/deferred_tensor.h"
+#include "tensor/calls.h"
 #include "value/value.h"
 #include "weft/tensor.h"
 
@@ -65,6 +65,11 @@ at::DimVector sizes_of_rows(const at::Tensor& a, const at::Tensor& b, int64_t ro
   return sizes;
 }
 
+constexpr auto kDistances =
+    row("cdist", [](double p, const weft::Tensor& a, const weft::Tensor& b) {
+      return norm(differences(a, b), p);
+    });
+
 at::Tensor cdist(const at::Tensor& a, const at::Tensor& b, double p,
                  std::optional<int64_t> compute_mode) {
   const int64_t mode = compute_mode.value_or(0);
@@ -79,11 +84,8 @@ at::Tensor cdist(const at::Tensor& a, const at::Tensor& b, double p,
     put(result, number(0, a.scalar_type()));
     return result;
   }
-  const auto formula = [p](const weft::Tensor& t, const weft::Tensor& u) {
-    return norm(differences(t, u), p);
-  };
   const Ref<Value> x = wide_value(a), y = wide_value(b);
-  return give(deferred_value({wider(x->dtype(), y->dtype()), ints(sizes)}, formula, x, y),
+  return give(call<kDistances>({wider(x->dtype(), y->dtype()), ints(sizes)}, p, x, y),
               a.scalar_type());
 }
 

@@ -20,19 +20,25 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
-#include "tensor/deferred_tensor.h"
+#include "tensor/calls.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 
 namespace weft::pytorch {
 
+namespace {
+
+constexpr auto kKept = row("dropout_mask", [](int64_t least, const weft::Tensor& blocks) {
+  return blocks.binary(Op::SHR, int64_t(40)).cast(dtypes::int32).ge(least);
+});
+
+}  // namespace
+
 // 24 bits of each block, as numbers from 0 to 1: one is dropped where its number is less than p.
 weft::Tensor kept_by_chance(Ints shape, double p) {
-  const auto formula = [least = std::llround(p * double(1 << 24))](const weft::Tensor& blocks) {
-    return blocks.binary(Op::SHR, int64_t(40)).cast(dtypes::int32).ge(int64_t(least));
-  };
-  return deferred_tensor(dtypes::bool_, shape, formula, draw_blocks(std::nullopt, shape));
+  const int64_t least = std::llround(p * double(1 << 24));
+  return call<kKept>({dtypes::bool_, shape}, least, draw_blocks(std::nullopt, shape));
 }
 
 namespace {

@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include <ATen/ScalarOps.h>
@@ -19,10 +20,9 @@
 #include "convert.h"
 #include "storage.h"
 #include "structured.h"
-#include "tensor/deferred_term.h"
+#include "tensor/calls.h"
 #include "tensor/operand.h"
 #include "tensor/term.h"
-#include "value/deferred.h"
 #include "weft/dtype.h"
 #include "weft/number.h"
 #include "weft/tensor.h"
@@ -61,15 +61,21 @@ weft::Tensor compute_reals(const Shaped& s, Function&& f, const Operands&... ope
   return compute_in(computing_type(*s.common), s, std::forward<Function>(f), operands...);
 }
 
-// ... as one step until it is computed (value/deferred.h). f is copied as bytes: what it captures,
-// it captures by value.
-template <class Function, class... Operands>
-weft::Tensor defer_reals(const Shaped& s, const Function& f, const Operands&... operands) {
+// An argument of a call: tensors are terms of this shape, attributes are themselves.
+template <class Arg>
+auto argument_of(const Arg& arg, Ints shape, c10::ScalarType type) {
+  if constexpr (std::is_same_v<Arg, at::Tensor>) {
+    return term_of(arg, shape, type);
+  } else {
+    return arg;
+  }
+}
+// ... as a call (value/call.h): its attributes, then its operands.
+template <const auto& kRow, class... Args>
+weft::Tensor call_reals(const Shaped& s, const Args&... args) {
   const c10::ScalarType type = computing_type(*s.common);
   const Ints shape = ints(s.out().sizes());
-  const auto written_out = [f](Ints, const auto&... values) { return f(Term(values)...).value(); };
-  return tensor_of(Term(deferred({dtype_of(type), weft_device(), shape, kValuesOfFunction},
-                                 written_out, term_of(operands, shape, type).value()...)),
+  return tensor_of(call<kRow>({dtype_of(type), shape}, argument_of(args, shape, type)...),
                    held(s.out().scalar_type()).dtype);
 }
 
@@ -83,10 +89,10 @@ weft::Tensor compute_floats(const Shaped& s, Function&& f, const Operands&... op
   check_floats(*s.common);
   return compute_reals(s, std::forward<Function>(f), operands...);
 }
-template <class Function, class... Operands>
-weft::Tensor defer_floats(const Shaped& s, const Function& f, const Operands&... operands) {
+template <const auto& kRow, class... Args>
+weft::Tensor call_floats(const Shaped& s, const Args&... args) {
   check_floats(*s.common);
-  return defer_reals(s, f, operands...);
+  return call_reals<kRow>(s, args...);
 }
 
 // Formulas for structured().
@@ -97,14 +103,11 @@ template <auto f>
 constexpr auto kPlain =
     [](const Shaped& s, const auto&... operands) { return compute(s, f, operands...); };
 template <auto f>
-constexpr auto kDeferred =
-    [](const Shaped& s, const auto&... operands) { return defer_reals(s, f, operands...); };
-template <auto f>
 constexpr auto kFloat =
     [](const Shaped& s, const auto&... operands) { return compute_floats(s, f, operands...); };
-template <auto f>
-constexpr auto kDeferredFloat =
-    [](const Shaped& s, const auto&... operands) { return defer_floats(s, f, operands...); };
+template <const auto& kRow>
+constexpr auto kCallOnFloats =
+    [](const Shaped& s, const auto&... operands) { return call_floats<kRow>(s, operands...); };
 template <auto method>
 constexpr auto kMethod = [](const Shaped& s, const at::Tensor& a) { return (s.in(a).*method)(); };
 template <auto method>

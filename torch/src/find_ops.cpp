@@ -23,8 +23,8 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
+#include "tensor/calls.h"
 #include "tensor/chosen.h"
-#include "tensor/deferred_tensor.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -135,6 +135,11 @@ weft::Tensor found(const weft::Tensor& bounds, const weft::Tensor& values, Side 
   return place;
 }
 
+constexpr auto kSearchSorted =
+    row("searchsorted", [](Ints shape, Side to, const weft::Tensor& b, const weft::Tensor& x) {
+      return found(b, x.ndim() == 0 ? x.reshape({1}) : x, to).reshape(shape);
+    });
+
 at::Tensor& searchsorted_out(const at::Tensor& sequence, const at::Tensor& self, bool out_int32,
                              bool right, std::optional<std::string_view> side,
                              const std::optional<at::Tensor>& sorter, at::Tensor& out) {
@@ -150,12 +155,9 @@ at::Tensor& searchsorted_out(const at::Tensor& sequence, const at::Tensor& self,
   weft::Tensor bounds = operand(sequence, type);
   if (order.defined()) bounds = bounds.gather(-1, handle(order));
   const bool is_right = right || (side && *side == "right");
-  const auto formula = [to = is_right ? Side::kRight : Side::kLeft](
-                           Ints shape, const weft::Tensor& b, const weft::Tensor& x) {
-    return found(b, x.ndim() == 0 ? x.reshape({1}) : x, to).reshape(shape);
-  };
   const weft::Tensor values = operand(self, type);
-  put(out, deferred_tensor(dtypes::int64, values.shape(), formula, bounds, values));
+  put(out, call<kSearchSorted>({dtypes::int64, values.shape()},
+                               is_right ? Side::kRight : Side::kLeft, bounds, values));
   return out;
 }
 

@@ -14,7 +14,7 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
-#include "tensor/deferred_tensor.h"
+#include "tensor/calls.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -29,6 +29,8 @@ struct Sampler {
   GridSamplerInterpolation way;
   GridSamplerPadding padding;
   bool align_corners;
+
+  auto fields() { return std::tie(way, padding, align_corners); }
 
   // From -1 to 1 to places of an axis.
   weft::Tensor unnormalized(const weft::Tensor& x, int64_t size) const {
@@ -133,6 +135,22 @@ Sampler sampler_of(int64_t way, int64_t padding, bool align_corners) {
   return {GridSamplerInterpolation(way), GridSamplerPadding(padding), align_corners};
 }
 
+constexpr auto kGridSample =
+    row("grid_sample", [](const Sampler& sampler, const weft::Tensor& planes,
+                          const weft::Tensor& grid) { return sampler(planes, grid); });
+constexpr auto kGridSampleByInput =
+    row("grid_sample_by_input",
+        [](Ints shape, const Sampler& sampler, const weft::Tensor& by, const weft::Tensor& grid) {
+          return pulled_back(ints(Sizes(shape)), by,
+                             [&](const weft::Tensor& x) { return sampler(x, grid); });
+        });
+constexpr auto kGridSampleByGrid =
+    row("grid_sample_by_grid", [](const Sampler& sampler, const weft::Tensor& by,
+                                  const weft::Tensor& planes, const weft::Tensor& grid) {
+      return pulled_back(std::array{grid}, by,
+                         [&](const auto& leaves) { return sampler(planes, leaves[0]); })[0];
+    });
+
 at::Tensor grid_sample(const at::Tensor& input, const at::Tensor& grid, int64_t way,
                        int64_t padding, bool align_corners) {
   at::native::check_grid_sampler_common(input, grid);
@@ -141,8 +159,8 @@ at::Tensor grid_sample(const at::Tensor& input, const at::Tensor& grid, int64_t 
       empty({input.size(0), input.size(1), grid.size(1), grid.size(2)}, input.scalar_type());
   if (result.numel() == 0) return result;
   const weft::Tensor x = wide_operand(input);
-  put(result, deferred_tensor(x.dtype(), ints(result.sizes()),
-                              sampler_of(way, padding, align_corners), x, wide_operand(grid)));
+  put(result, call<kGridSample>({x.dtype(), ints(result.sizes())},
+                                sampler_of(way, padding, align_corners), x, wide_operand(grid)));
   return result;
 }
 
@@ -160,22 +178,14 @@ std::tuple<at::Tensor, at::Tensor> grid_sample_backward(const at::Tensor& gradie
   const weft::Tensor places = wide_operand(grid);
   at::Tensor by_input, by_grid = empty(grid.sizes(), grid.scalar_type());
   if (wanted[0]) {
-    const auto formula = [sampler](Ints shape, const weft::Tensor& by, const weft::Tensor& to) {
-      return pulled_back(ints(Sizes(shape)), by,
-                         [&](const weft::Tensor& x) { return sampler(x, to); });
-    };
-    by_input =
-        give(deferred_tensor(g.dtype(), planes.shape(), formula, g, places), input.scalar_type());
+    by_input = give(call<kGridSampleByInput>({g.dtype(), planes.shape()}, sampler, g, places),
+                    input.scalar_type());
   }
   if (way == int64_t(GridSamplerInterpolation::Nearest)) {
     put(by_grid, number(0, grid.scalar_type()));
   } else if (wanted[1]) {
-    const auto formula = [sampler](const weft::Tensor& by, const weft::Tensor& from,
-                                   const weft::Tensor& to) {
-      return pulled_back(std::array{to}, by,
-                         [&](const auto& leaves) { return sampler(from, leaves[0]); })[0];
-    };
-    put(by_grid, deferred_tensor(places.dtype(), places.shape(), formula, g, planes, places));
+    put(by_grid,
+        call<kGridSampleByGrid>({places.dtype(), places.shape()}, sampler, g, planes, places));
   }
   return {std::move(by_input), std::move(by_grid)};
 }

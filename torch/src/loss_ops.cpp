@@ -17,10 +17,9 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
-#include "tensor/deferred_term.h"
+#include "tensor/calls.h"
 #include "tensor/operand.h"
 #include "tensor/term.h"
-#include "value/deferred.h"
 #include "value/value.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -74,21 +73,21 @@ weft::Tensor loss(const Shaped& s, int64_t reduction, at::IntArrayRef sizes, Fun
   const auto type = computing_type(s.out().scalar_type());
   return reduced(tensor_of(f(term_of(operands, ints(sizes), type)...), dtype_of(type)), reduction);
 }
-// Over two operands that broadcast: one step until it is computed. f captures by value.
-template <class Function>
+weft::Tensor reduced(const Term& losses, int64_t reduction) {
+  return reduced(tensor_of(losses, losses.dtype()), reduction);
+}
+// Over two operands that broadcast: a call.
+template <const auto& kRow, class... Attributes>
 weft::Tensor loss_of_two(const Shaped& s, int64_t reduction, TensorRef a, TensorRef b,
-                         const Function& f) {
+                         Attributes... attributes) {
   check_floats(s.out().scalar_type());
   const auto sizes = at::infer_size_dimvector(a.sizes(), b.sizes());
   const auto type = computing_type(s.out().scalar_type());
   const Ints shape = ints(at::IntArrayRef(sizes));
-  const auto written_out = [f, reduction](Ints, const Ref<Value>& x, const Ref<Value>& y) {
-    const Term losses = f(Term(x), Term(y));
-    return read(reduced(tensor_of(losses, x->dtype()), reduction).cast(x->dtype()));
-  };
-  return tensor_of(
-      deferred({dtype_of(type), weft_device(), ints(s.out().sizes()), kValuesOfFunction},
-               written_out, term_of(a, shape, type).value(), term_of(b, shape, type).value()));
+  const Outcome outcome{dtype_of(type), ints(s.out().sizes())};
+  const Term result = call<kRow>(outcome, attributes..., reduction, term_of(a, shape, type),
+                                 term_of(b, shape, type));
+  return tensor_of(result.value());
 }
 
 // The share of an element in the loss.
@@ -107,71 +106,92 @@ struct GradientMeta : at::TensorIteratorBase {
     build(config);
   }
 };
-// The slope captures by value.
-template <class Function>
+// By an element, of its share and the slope there.
+Term sloped(double factor, const Term& g, const Term& slope) {
+  return factor == 1 ? g * slope : g * factor * slope;
+}
+template <const auto& kRow, class... Attributes>
 weft::Tensor gradient(const Shaped& s, int64_t reduction, TensorRef grad, TensorRef self,
-                      TensorRef target, const Function& slope) {
+                      TensorRef target, Attributes... attributes) {
   const double factor = share(reduction, s.out().numel());
-  const auto f = [factor, slope](const Term& g, const Term& x, const Term& y) {
-    return factor == 1 ? g * slope(x, y) : g * factor * slope(x, y);
-  };
-  return defer_reals(s, f, grad, self, target);
+  return call_reals<kRow>(s, attributes..., factor, grad, self, target);
 }
 
 // ---- squares and what grows slower
 
+constexpr auto kMseLoss = row("mse_loss", [](int64_t reduction, const Term& x, const Term& y) {
+  return reduced((x - y) * (x - y), reduction);
+});
+constexpr auto kMseLossBackward =
+    row("mse_loss_backward", [](double factor, const Term& g, const Term& x, const Term& y) {
+      return sloped(factor, g, 2 * (x - y));
+    });
 weft::Tensor mse(const Shaped& s, TensorRef self, TensorRef target, int64_t reduction) {
-  return loss_of_two(s, reduction, self, target,
-                     [](const Term& x, const Term& y) { return (x - y) * (x - y); });
+  return loss_of_two<kMseLoss>(s, reduction, self, target);
 }
 weft::Tensor mse_backward(const Shaped& s, TensorRef grad, TensorRef self, TensorRef target,
                           int64_t reduction) {
-  return gradient(s, reduction, grad, self, target,
-                  [](const Term& x, const Term& y) { return 2 * (x - y); });
+  return gradient<kMseLossBackward>(s, reduction, grad, self, target);
 }
 
+constexpr auto kSmoothL1Loss = row("smooth_l1_loss", [](double beta, int64_t reduction,
+                                                        const Term& x, const Term& y) {
+  const Term z = magnitude_of(x - y);
+  return reduced(beta == 0 ? z : where(z < beta, 0.5 * z * z / beta, z - 0.5 * beta), reduction);
+});
+constexpr auto kSmoothL1LossBackward =
+    row("smooth_l1_loss_backward",
+        [](double beta, double factor, const Term& g, const Term& x, const Term& y) {
+          const Term d = x - y;
+          const Term inside = beta == 0 ? d.like(0.0) : d / beta;
+          const Term is_low = (d < -beta) | ((d == -beta) & (d != d.like(0.0)));
+          const Term is_high = (beta < d) | ((d == beta) & (d != d.like(0.0)));
+          return sloped(factor, g, where(is_low, -1.0, where(is_high, 1.0, inside)));
+        });
 weft::Tensor smooth_l1(const Shaped& s, TensorRef self, TensorRef target, int64_t reduction,
                        double beta) {
-  return loss_of_two(s, reduction, self, target, [beta](const Term& x, const Term& y) {
-    const Term z = magnitude_of(x - y);
-    return beta == 0 ? z : where(z < beta, 0.5 * z * z / beta, z - 0.5 * beta);
-  });
+  return loss_of_two<kSmoothL1Loss>(s, reduction, self, target, beta);
 }
 weft::Tensor smooth_l1_backward(const Shaped& s, TensorRef grad, TensorRef self, TensorRef target,
                                 int64_t reduction, double beta) {
-  return gradient(s, reduction, grad, self, target, [beta](const Term& x, const Term& y) {
-    const Term d = x - y;
-    const Term inside = beta == 0 ? d.like(0.0) : d / beta;
-    const Term is_low = (d < -beta) | ((d == -beta) & (d != d.like(0.0)));
-    const Term is_high = (beta < d) | ((d == beta) & (d != d.like(0.0)));
-    return where(is_low, -1.0, where(is_high, 1.0, inside));
-  });
+  return gradient<kSmoothL1LossBackward>(s, reduction, grad, self, target, beta);
 }
 
+constexpr auto kHuberLoss =
+    row("huber_loss", [](double delta, int64_t reduction, const Term& x, const Term& y) {
+      const Term z = magnitude_of(x - y);
+      return reduced(where((z < delta) | (z == delta), 0.5 * z * z, delta * (z - 0.5 * delta)),
+                     reduction);
+    });
+constexpr auto kHuberLossBackward =
+    row("huber_loss_backward",
+        [](double delta, double factor, const Term& g, const Term& x, const Term& y) {
+          return sloped(factor, g, at_most(at_least(x - y, -delta), delta));
+        });
 weft::Tensor huber(const Shaped& s, TensorRef self, TensorRef target, int64_t reduction,
                    double delta) {
-  return loss_of_two(s, reduction, self, target, [delta](const Term& x, const Term& y) {
-    const Term z = magnitude_of(x - y);
-    return where((z < delta) | (z == delta), 0.5 * z * z, delta * (z - 0.5 * delta));
-  });
+  return loss_of_two<kHuberLoss>(s, reduction, self, target, delta);
 }
 weft::Tensor huber_backward(const Shaped& s, TensorRef grad, TensorRef self, TensorRef target,
                             int64_t reduction, double delta) {
-  return gradient(s, reduction, grad, self, target, [delta](const Term& x, const Term& y) {
-    const Term d = x - y;
-    return at_most(at_least(d, -delta), delta);
-  });
+  return gradient<kHuberLossBackward>(s, reduction, grad, self, target, delta);
 }
 
 // log(1 + exp(-y x))
+constexpr auto kSoftMarginLoss =
+    row("soft_margin_loss", [](int64_t reduction, const Term& x, const Term& y) {
+      return reduced(softplus(-(x * y)), reduction);
+    });
+constexpr auto kSoftMarginLossBackward = row(
+    "soft_margin_loss_backward", [](double factor, const Term& g, const Term& x, const Term& y) {
+      return sloped(factor, g, -y * sigmoid(-(x * y)));
+    });
 weft::Tensor soft_margin(const Shaped& s, TensorRef self, TensorRef target, int64_t reduction) {
-  return loss_of_two(s, reduction, self, target,
-                     [](const Term& x, const Term& y) { return softplus(-(x * y)); });
+  return loss_of_two<kSoftMarginLoss>(s, reduction, self, target);
 }
 weft::Tensor soft_margin_backward(const Shaped& s, TensorRef grad, TensorRef self, TensorRef target,
                                   int64_t reduction) {
-  return gradient(s, reduction, grad, self, target,
-                  [](const Term& x, const Term& y) { return -y * sigmoid(-(x * y)); });
+  return gradient<kSoftMarginLossBackward>(s, reduction, grad, self, target);
 }
 
 // ---- cross entropies of two classes
@@ -213,16 +233,21 @@ struct EntropyGradientMeta : GradientMeta {
     GradientMeta::meta(grad, self, target);
   }
 };
+Term slope_of_entropy(const Term& x, const Term& y) {
+  return (x - y) / at_least((1 - x) * x, 1e-12);
+}
+constexpr auto kEntropyBackward =
+    row("binary_cross_entropy_backward",
+        [](double factor, const Term& g, const Term& x, const Term& y) {
+          return sloped(factor, g, slope_of_entropy(x, y));
+        });
 weft::Tensor cross_entropy_backward(const Shaped& s, TensorRef grad, TensorRef self,
                                     TensorRef target, Maybe weight, int64_t reduction) {
-  const auto slope = [](const Term& x, const Term& y) {
-    return (x - y) / at_least((1 - x) * x, 1e-12);
-  };
-  if (!is_given(weight)) return gradient(s, reduction, grad, self, target, slope);
+  if (!is_given(weight)) return gradient<kEntropyBackward>(s, reduction, grad, self, target);
   const double factor = share(reduction, s.out().numel());
   const auto f = [&](const Term& g, const Term& x, const Term& y) {
     const auto w = term_of(*weight, ints(s.out().sizes()), computing_type(*s.common));
-    return g * factor * (slope(x, y) * w);
+    return g * factor * (slope_of_entropy(x, y) * w);
   };
   return compute_reals(s, f, grad, self, target);
 }

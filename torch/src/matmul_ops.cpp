@@ -22,7 +22,7 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
-#include "tensor/deferred_tensor.h"
+#include "tensor/calls.h"
 #include "weft/small_vector.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
@@ -90,6 +90,11 @@ weft::Tensor bmm(const Shaped&, const at::Tensor& a, const at::Tensor& b) {
   check_multiplied("bmm", a, b);
   return operand(a).matmul(operand(b));
 }
+constexpr auto kAddmm =
+    row("addmm", [](const weft::Tensor& m, const weft::Tensor& n, const weft::Tensor& c) {
+      const weft::Tensor product = m.matmul(n);
+      return product.add(c.cast(product.dtype()));
+    });
 weft::Tensor addmm(const Shaped&, const at::Tensor& self, const at::Tensor& a, const at::Tensor& b,
                    const at::Scalar& beta, const at::Scalar& alpha) {
   check_multiplied("addmm_impl_cpu_", a, b);
@@ -99,11 +104,7 @@ weft::Tensor addmm(const Shaped&, const at::Tensor& self, const at::Tensor& a, c
   }
   const int64_t sizes[] = {a.size(0), b.size(1)};
   if (!at::is_expandable_to(self.sizes(), sizes)) static_cast<void>(self.expand(sizes));  // throws
-  const auto formula = [](const weft::Tensor& m, const weft::Tensor& n, const weft::Tensor& c) {
-    const weft::Tensor product = m.matmul(n);
-    return product.add(c.cast(product.dtype()));
-  };
-  return deferred_tensor(x.dtype(), Ints(sizes), formula, x, y, operand(self));
+  return call<kAddmm>({x.dtype(), Ints(sizes)}, x, y, operand(self));
 }
 weft::Tensor baddbmm(const Shaped&, const at::Tensor& self, const at::Tensor& a,
                      const at::Tensor& b, const at::Scalar& beta, const at::Scalar& alpha) {

@@ -20,8 +20,8 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
+#include "tensor/calls.h"
 #include "tensor/chosen.h"
-#include "tensor/deferred_tensor.h"
 #include "tensor/operand.h"
 #include "tensor/positions.h"
 #include "weft/dtype.h"
@@ -38,6 +38,7 @@ struct Classes {
   int64_t rank, count, ignored;
   bool are_checked;  // those given are surely classes
 
+  auto fields() { return std::tie(rank, count, ignored, are_checked); }
   int64_t axis() const { return rank == 1 ? 0 : 1; }
 };
 // Throws IndexError where the classes are in memory and one is none.
@@ -66,9 +67,8 @@ Rows rows_of(const weft::Tensor& target, const std::optional<weft::Tensor>& weig
               counts, of_class.index_select(0, classes.flatten()).reshape(classes.shape()), 0.0)};
 }
 
-Two written_out_forward(const weft::Tensor& x, const weft::Tensor& target,
-                        const std::optional<weft::Tensor>& weight, int64_t reduction,
-                        const Classes& among) {
+Two losses_of(const weft::Tensor& x, const weft::Tensor& target,
+              const std::optional<weft::Tensor>& weight, int64_t reduction, const Classes& among) {
   Rows rows = rows_of(target, weight, among, x.dtype());
   const weft::Tensor& index = rows.classes;
   const weft::Tensor at_class =
@@ -84,26 +84,28 @@ Two written_out_forward(const weft::Tensor& x, const weft::Tensor& target,
   return {reduction == at::Reduction::Mean ? sum.div(total) : sum, total};
 }
 
+// The loss, or the weight of all that was counted.
+constexpr auto kLoss = row("nll_loss", [](bool is_weight, int64_t reduction, const Classes& among,
+                                          const weft::Tensor& x, const weft::Tensor& target) {
+  return losses_of(x, target, {}, reduction, among)[is_weight ? 1 : 0];
+});
+
 Two forward(const at::Tensor& self, const at::Tensor& target, const MaybeTensor& weight,
             int64_t reduction, int64_t ignored) {
   const weft::Tensor x = wide_operand(self), t = operand(target);
   const Classes among = classes_for(self, t, ignored);
   if (is_given(weight)) {
-    return written_out_forward(x, t, wide_operand(weight), reduction, among);
+    return losses_of(x, t, wide_operand(weight), reduction, among);
   }
-  const auto nth = [&](size_t n, Ints shape) {
-    const auto formula = [n, reduction, among](const weft::Tensor& a, const weft::Tensor& b) {
-      return written_out_forward(a, b, {}, reduction, among)[n];
-    };
-    return deferred_tensor(x.dtype(), shape, formula, x, t);
-  };
-  return {nth(0, reduction == at::Reduction::None ? t.shape() : Ints()), nth(1, {})};
+  const Ints shape = reduction == at::Reduction::None ? t.shape() : Ints();
+  return {call<kLoss>({x.dtype(), shape}, false, reduction, among, x, t),
+          call<kLoss>({x.dtype(), {}}, true, reduction, among, x, t)};
 }
 
-weft::Tensor written_out_backward(const weft::Tensor& gradient, const weft::Tensor& target,
-                                  const std::optional<weft::Tensor>& weight,
-                                  const weft::Tensor& total_weight, int64_t reduction,
-                                  const Classes& among) {
+weft::Tensor losses_pulled_back(const weft::Tensor& gradient, const weft::Tensor& target,
+                                const std::optional<weft::Tensor>& weight,
+                                const weft::Tensor& total_weight, int64_t reduction,
+                                const Classes& among) {
   weft::Tensor g = gradient.neg();
   if (reduction == at::Reduction::Mean) g = g.div(total_weight);
   Rows rows = rows_of(target, weight, among, g.dtype());
@@ -118,6 +120,12 @@ weft::Tensor written_out_backward(const weft::Tensor& gradient, const weft::Tens
   return weft::Tensor::where(place.eq(by_row(rows.classes)), by_row(g), 0.0);
 }
 
+constexpr auto kLossBackward =
+    row("nll_loss_backward", [](int64_t reduction, const Classes& among, const weft::Tensor& g,
+                                const weft::Tensor& target, const weft::Tensor& total) {
+      return losses_pulled_back(g, target, {}, total, reduction, among);
+    });
+
 weft::Tensor backward(const at::Tensor& gradient, const at::Tensor& self, const at::Tensor& target,
                       const MaybeTensor& weight, int64_t reduction, int64_t ignored,
                       const at::Tensor& total_weight) {
@@ -125,13 +133,9 @@ weft::Tensor backward(const at::Tensor& gradient, const at::Tensor& self, const 
   const Classes among = classes_for(self, t, ignored);
   const weft::Tensor total = wide_operand(total_weight);
   if (is_given(weight)) {
-    return written_out_backward(g, t, wide_operand(weight), total, reduction, among);
+    return losses_pulled_back(g, t, wide_operand(weight), total, reduction, among);
   }
-  const auto formula = [reduction, among](const weft::Tensor& a, const weft::Tensor& b,
-                                          const weft::Tensor& c) {
-    return written_out_backward(a, b, {}, c, reduction, among);
-  };
-  return deferred_tensor(g.dtype(), ints(self.sizes()), formula, g, t, total);
+  return call<kLossBackward>({g.dtype(), ints(self.sizes())}, reduction, among, g, t, total);
 }
 
 Two nll_forward(const Shaped&, const at::Tensor& self, const at::Tensor& target,

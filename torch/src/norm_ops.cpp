@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -21,7 +22,7 @@
 #include "operators.h"
 #include "scaled.h"
 #include "storage.h"
-#include "tensor/deferred_tensor.h"
+#include "tensor/calls.h"
 #include "value/value.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
@@ -58,49 +59,67 @@ Moments moments(const weft::Tensor& x, int64_t first, int64_t past, double eps) 
 }
 
 // (x - mean) rstd
+constexpr auto kCentred =
+    row("centred", [](const weft::Tensor& x, const weft::Tensor& mean, const weft::Tensor& rstd) {
+      return x.sub(mean).mul(rstd);
+    });
 Ref<Value> centred(const Ref<Value>& x, const Ref<Value>& mean, const Ref<Value>& rstd) {
-  const auto formula = [](const weft::Tensor& t, const weft::Tensor& m, const weft::Tensor& r) {
-    return t.sub(m).mul(r);
-  };
-  return deferred_value({wider(x->dtype(), rstd->dtype()), x->shape()}, formula, x, mean, rstd);
+  return call<kCentred>({wider(x->dtype(), rstd->dtype()), x->shape()}, x, mean, rstd);
 }
 
 // The gradient by x of xhat = (x - mean) rstd, of that by xhat.
-weft::Tensor through(const weft::Tensor& by, const weft::Tensor& xhat, const weft::Tensor& rstd,
-                     int64_t first, int64_t past) {
+weft::Tensor through(int64_t first, int64_t past, const weft::Tensor& by, const weft::Tensor& xhat,
+                     const weft::Tensor& rstd) {
   const auto axes = axes_from(first, past);
   const weft::Tensor level = by.mean(axes, true), slope = by.mul(xhat).mean(axes, true);
   return by.sub(level).sub(xhat.mul(slope)).mul(rstd);
 }
+constexpr auto kThroughMoments = row<through>("norm_backward");
 Ref<Value> through_moments(const Ref<Value>& g, const Ref<Value>& xhat, const Ref<Value>& rstd,
                            int64_t first, int64_t past) {
-  const auto formula = [first, past](const weft::Tensor& by, const weft::Tensor& x,
-                                     const weft::Tensor& r) {
-    return through(by, x, r, first, past);
-  };
-  return deferred_value({wider(g->dtype(), xhat->dtype()), g->shape()}, formula, g, xhat, rstd);
+  return call<kThroughMoments>({wider(g->dtype(), xhat->dtype()), g->shape()}, first, past, g, xhat,
+                               rstd);
 }
 
 // a b, which stands beside the last axes of a.
+constexpr auto kProduct =
+    row("product", [](const weft::Tensor& x, const weft::Tensor& y) { return x.mul(y); });
 Ref<Value> product(const Ref<Value>& a, const Ref<Value>& b) {
-  const auto formula = [](const weft::Tensor& x, const weft::Tensor& y) { return x.mul(y); };
-  return deferred_value({wider(a->dtype(), b->dtype()), a->shape()}, formula, a, b);
+  return call<kProduct>({wider(a->dtype(), b->dtype()), a->shape()}, a, b);
 }
 // The sum over axes [0, past),
+constexpr auto kSummed =
+    row("summed", [](int64_t past, const weft::Tensor& x) { return x.sum(axes_from(0, past)); });
 Ref<Value> summed(const Ref<Value>& a, int64_t past) {
-  const auto formula = [past](const weft::Tensor& x) { return x.sum(axes_from(0, past)); };
-  return deferred_value({a->dtype(), a->shape().subspan(size_t(past))}, formula, a);
+  return call<kSummed>({a->dtype(), a->shape().subspan(size_t(past))}, past, a);
 }
 // ... of a product.
+constexpr auto kSummedProduct =
+    row("summed_product", [](int64_t past, const weft::Tensor& x, const weft::Tensor& y) {
+      return x.mul(y).sum(axes_from(0, past));
+    });
 Ref<Value> summed_product(const Ref<Value>& a, const Ref<Value>& b, int64_t past) {
-  const auto formula = [past](const weft::Tensor& x, const weft::Tensor& y) {
-    return x.mul(y).sum(axes_from(0, past));
-  };
-  return deferred_value({wider(a->dtype(), b->dtype()), a->shape().subspan(size_t(past))}, formula,
-                        a, b);
+  return call<kSummedProduct>({wider(a->dtype(), b->dtype()), a->shape().subspan(size_t(past))},
+                              past, a, b);
 }
 
 // ---- layers
+
+struct LayerNorm {
+  static constexpr std::string_view kName = "layer_norm";
+  int64_t first = 0;  // of the axes
+  double eps = 0;
+
+  auto fields() { return std::tie(first, eps); }
+  weft::Tensor mean(const weft::Tensor& x) const { return moments(x, first, x.ndim(), 0).mean; }
+  weft::Tensor rstd(const weft::Tensor& x) const { return moments(x, first, x.ndim(), eps).rstd; }
+  weft::Tensor of(const weft::Tensor& x) const { return x.sub(mean(x)).mul(rstd(x)); }
+  static weft::Tensor beside(const weft::Tensor& p, const weft::Tensor&) { return p; }
+};
+constexpr auto kLayerMean = row(
+    "layer_norm_mean", [](const LayerNorm& norm, const weft::Tensor& x) { return norm.mean(x); });
+constexpr auto kLayerRstd = row(
+    "layer_norm_rstd", [](const LayerNorm& norm, const weft::Tensor& x) { return norm.rstd(x); });
 
 Three layer_norm(const at::Tensor& input, at::IntArrayRef normalized_shape,
                  const MaybeTensor& weight, const MaybeTensor& bias, double eps) {
@@ -121,20 +140,11 @@ Three layer_norm(const at::Tensor& input, at::IntArrayRef normalized_shape,
     return {empty(input.sizes(), input.scalar_type()), mean, rstd};
   }
   const Ref<Value> x = wide_value(input);
-  const auto mean_of = [first](const weft::Tensor& t) {
-    return moments(t, first, t.ndim(), 0).mean;
-  };
-  const auto rstd_of = [first, eps](const weft::Tensor& t) {
-    return moments(t, first, t.ndim(), eps).rstd;
-  };
-  const auto centred_of = [mean_of, rstd_of](const weft::Tensor& t) {
-    return t.sub(mean_of(t)).mul(rstd_of(t));
-  };
-  const auto as_it_is = [](const weft::Tensor& p, const weft::Tensor&) { return p; };
+  const LayerNorm norm{first, eps};
   const Ints shape = ints(at::IntArrayRef(kept));
-  return {give(scaled(x, centred_of, as_it_is, weight, bias), input.scalar_type()),
-          give(deferred_value({x->dtype(), shape}, mean_of, x), type),
-          give(deferred_value({x->dtype(), shape}, rstd_of, x), type)};
+  return {give(scaled(x, norm, weight, bias), input.scalar_type()),
+          give(call<kLayerMean>({x->dtype(), shape}, norm, x), type),
+          give(call<kLayerRstd>({x->dtype(), shape}, norm, x), type)};
 }
 
 Three layer_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
@@ -180,6 +190,7 @@ Three layer_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
 struct Groups {
   int64_t n, c, places, groups;
 
+  auto fields() { return std::tie(n, c, places, groups); }
   weft::Tensor of(const weft::Tensor& x) const {
     return x.reshape({n, groups, c / groups, places});
   }
@@ -187,15 +198,6 @@ struct Groups {
     return p.reshape({1, groups, c / groups, 1});
   }
   weft::Tensor of_statistic(const weft::Tensor& s) const { return s.reshape({n, groups, 1, 1}); }
-  // (x - mean) rstd, as x is.
-  Ref<Value> centred(const Ref<Value>& x, const Ref<Value>& mean, const Ref<Value>& rstd) const {
-    const auto formula = [rows = *this](Ints shape, const weft::Tensor& t, const weft::Tensor& m,
-                                        const weft::Tensor& r) {
-      return rows.of(t).sub(rows.of_statistic(m)).mul(rows.of_statistic(r)).reshape(shape);
-    };
-    return deferred_value({wider(x->dtype(), rstd->dtype()), x->shape()}, formula, x, mean, rstd);
-  }
-
   void check(const at::Tensor& x, const MaybeTensor& weight, const MaybeTensor& bias) const {
     TORCH_CHECK(x.numel() == n * c * places, "Expected ", n, "x", c, "x", places, " elements, got ",
                 x.sizes());
@@ -204,6 +206,40 @@ struct Groups {
                 weight->sizes());
     TORCH_CHECK(!is_given(bias) || bias->numel() == c, "Expected bias to be a vector of size ",
                 "equal to the number of channels in input, but got bias of shape ", bias->sizes());
+  }
+};
+
+// (x - mean) rstd, as x is.
+constexpr auto kCentredInGroups =
+    row("centred_in_groups", [](Ints shape, const Groups& rows, const weft::Tensor& x,
+                                const weft::Tensor& mean, const weft::Tensor& rstd) {
+      const weft::Tensor centred = rows.of(x).sub(rows.of_statistic(mean));
+      return centred.mul(rows.of_statistic(rstd)).reshape(shape);
+    });
+Ref<Value> centred_in_groups(const Groups& rows, const Ref<Value>& x, const Ref<Value>& mean,
+                             const Ref<Value>& rstd) {
+  return call<kCentredInGroups>({wider(x->dtype(), rstd->dtype()), x->shape()}, rows, x, mean,
+                                rstd);
+}
+constexpr auto kGroupMean =
+    row("group_norm_mean", [](Ints shape, const Groups& rows, const weft::Tensor& x) {
+      return rows.of(x).mean(axes_from(2, 4)).reshape(shape);
+    });
+constexpr auto kGroupRstd =
+    row("group_norm_rstd", [](Ints shape, const Groups& rows, double eps, const weft::Tensor& x,
+                              const weft::Tensor& mean) {
+      const weft::Tensor squares = rows.of(x).sub(rows.of_statistic(mean)).square();
+      return squares.mean(axes_from(2, 4)).add(eps).rsqrt().reshape(shape);
+    });
+// Of what is centred already.
+struct GroupNorm {
+  static constexpr std::string_view kName = "group_norm";
+  Groups rows;
+
+  auto fields() { return std::tie(rows); }
+  weft::Tensor of(const weft::Tensor& x) const { return rows.of(x); }
+  weft::Tensor beside(const weft::Tensor& p, const weft::Tensor&) const {
+    return rows.of_parameter(p);
   }
 };
 
@@ -224,33 +260,39 @@ Three group_norm(const at::Tensor& input, const MaybeTensor& weight, const Maybe
   rows.check(input, weight, bias);
   const Ref<Value> x = wide_value(input);
   const int64_t kept[] = {n, groups};
-  const auto mean_of = [rows](Ints shape, const weft::Tensor& t) {
-    return rows.of(t).mean(axes_from(2, 4)).reshape(shape);
-  };
-  const auto rstd_of = [rows, eps](Ints shape, const weft::Tensor& t, const weft::Tensor& m) {
-    const weft::Tensor squares = rows.of(t).sub(rows.of_statistic(m)).square();
-    return squares.mean(axes_from(2, 4)).add(eps).rsqrt().reshape(shape);
-  };
-  Ref<Value> mean = deferred_value({x->dtype(), Ints(kept)}, mean_of, x);
-  Ref<Value> rstd = deferred_value({x->dtype(), Ints(kept)}, rstd_of, x, mean);
-  const Ref<Value> xhat = rows.centred(x, mean, rstd);
-  const auto in_rows = [rows](const weft::Tensor& t) { return rows.of(t); };
-  const auto beside = [rows](const weft::Tensor& p, const weft::Tensor&) {
-    return rows.of_parameter(p);
-  };
-  return {give_in(scaled(xhat, in_rows, beside, weight, bias), input.scalar_type(),
+  Ref<Value> mean = call<kGroupMean>({x->dtype(), Ints(kept)}, rows, x);
+  Ref<Value> rstd = call<kGroupRstd>({x->dtype(), Ints(kept)}, rows, eps, x, mean);
+  const Ref<Value> xhat = centred_in_groups(rows, x, mean, rstd);
+  return {give_in(scaled(xhat, GroupNorm{rows}, weight, bias), input.scalar_type(),
                   input.suggest_memory_format()),
           give(std::move(mean), type), give(std::move(rstd), type)};
 }
 
 // That by xhat, of that by xhat times a weight.
+constexpr auto kGroupByXhat =
+    row("group_norm_by_xhat",
+        [](Ints shape, const Groups& rows, const weft::Tensor& by, const weft::Tensor& w) {
+          return rows.of(by).mul(rows.of_parameter(w)).reshape(shape);
+        });
 Ref<Value> by_xhat(const Groups& rows, const Ref<Value>& gradient, const Ref<Value>& weight) {
-  const auto formula = [rows](Ints shape, const weft::Tensor& by, const weft::Tensor& w) {
-    return rows.of(by).mul(rows.of_parameter(w)).reshape(shape);
-  };
-  return deferred_value({wider(gradient->dtype(), weight->dtype()), gradient->shape()}, formula,
-                        gradient, weight);
+  return call<kGroupByXhat>({wider(gradient->dtype(), weight->dtype()), gradient->shape()}, rows,
+                            gradient, weight);
 }
+constexpr auto kGroupByInput =
+    row("group_norm_by_input", [](Ints shape, const Groups& rows, const weft::Tensor& by,
+                                  const weft::Tensor& xhat, const weft::Tensor& rstd) {
+      return through(2, 4, rows.of(by), rows.of(xhat), rows.of_statistic(rstd)).reshape(shape);
+    });
+constexpr auto kGroupByWeight =
+    row("group_norm_by_weight",
+        [](const Groups& rows, const weft::Tensor& by, const weft::Tensor& xhat) {
+          const weft::Tensor product = rows.of(by).mul(rows.of(xhat));
+          return product.sum(std::vector<int64_t>{0, 3}).reshape({rows.c});
+        });
+constexpr auto kGroupByBias =
+    row("group_norm_by_bias", [](const Groups& rows, const weft::Tensor& by) {
+      return rows.of(by).sum(std::vector<int64_t>{0, 3}).reshape({rows.c});
+    });
 
 Three group_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
                           const at::Tensor& mean, const at::Tensor& rstd, const MaybeTensor& weight,
@@ -278,29 +320,20 @@ Three group_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
   TORCH_CHECK(mean.numel() == n * groups && rstd.numel() == n * groups, "Expected ", n, "x", groups,
               " statistics, got ", mean.sizes(), " and ", rstd.sizes());
   const Ref<Value> g = wide_value(gradient), r = wide_value(rstd);
-  const Ref<Value> xhat = rows.centred(wide_value(input), wide_value(mean), r);
+  const Ref<Value> xhat = centred_in_groups(rows, wide_value(input), wide_value(mean), r);
   if (wanted[0]) {
     const Ref<Value> by_rows = is_given(weight) ? by_xhat(rows, g, wide_value(*weight)) : g;
-    const auto formula = [rows](Ints shape, const weft::Tensor& by, const weft::Tensor& h,
-                                const weft::Tensor& d) {
-      return through(rows.of(by), rows.of(h), rows.of_statistic(d), 2, 4).reshape(shape);
-    };
     const DType dtype = wider(by_rows->dtype(), xhat->dtype());
-    std::get<0>(result) = give_in(deferred_value({dtype, xhat->shape()}, formula, by_rows, xhat, r),
-                                  input.scalar_type(), input.suggest_memory_format());
+    std::get<0>(result) =
+        give_in(call<kGroupByInput>({dtype, xhat->shape()}, rows, by_rows, xhat, r),
+                input.scalar_type(), input.suggest_memory_format());
   }
   if (wanted[1]) {
-    const auto formula = [rows](const weft::Tensor& by, const weft::Tensor& h) {
-      return rows.of(by).mul(rows.of(h)).sum(std::vector<int64_t>{0, 3}).reshape({rows.c});
-    };
-    std::get<1>(result) = give(
-        deferred_value({wider(g->dtype(), xhat->dtype()), {c}}, formula, g, xhat), parameter());
+    const DType dtype = wider(g->dtype(), xhat->dtype());
+    std::get<1>(result) = give(call<kGroupByWeight>({dtype, {c}}, rows, g, xhat), parameter());
   }
   if (wanted[2]) {
-    const auto formula = [rows](const weft::Tensor& by) {
-      return rows.of(by).sum(std::vector<int64_t>{0, 3}).reshape({rows.c});
-    };
-    std::get<2>(result) = give(deferred_value({g->dtype(), {c}}, formula, g), parameter());
+    std::get<2>(result) = give(call<kGroupByBias>({g->dtype(), {c}}, rows, g), parameter());
   }
   return result;
 }
@@ -330,6 +363,31 @@ int64_t check_rms_norm(const at::Tensor& input, at::IntArrayRef normalized_shape
   return first;
 }
 
+weft::Tensor rms_rstd(int64_t first, double eps, const weft::Tensor& x) {
+  return x.square().mean(axes_from(first, x.ndim()), true).add(eps).rsqrt();
+}
+constexpr auto kRmsRstd = row<rms_rstd>("rms_norm_rstd");
+constexpr auto kRmsNorm = row("rms_norm", [](int64_t first, double eps, const weft::Tensor& x) {
+  return x.mul(rms_rstd(first, eps, x));
+});
+constexpr auto kScaledRmsNorm =
+    row("scaled_rms_norm",
+        [](int64_t first, double eps, const weft::Tensor& x, const weft::Tensor& weight) {
+          return x.mul(rms_rstd(first, eps, x)).mul(weight);
+        });
+constexpr auto kRmsByInput =
+    row("rms_norm_by_input",
+        [](int64_t first, const weft::Tensor& by, const weft::Tensor& x, const weft::Tensor& rstd) {
+          const weft::Tensor xhat = x.mul(rstd);
+          const weft::Tensor slope = by.mul(xhat).mean(axes_from(first, x.ndim()), true);
+          return by.sub(xhat.mul(slope)).mul(rstd);
+        });
+constexpr auto kRmsByWeight =
+    row("rms_norm_by_weight",
+        [](int64_t first, const weft::Tensor& by, const weft::Tensor& x, const weft::Tensor& rstd) {
+          return by.mul(x.mul(rstd)).sum(axes_from(0, first));
+        });
+
 std::tuple<at::Tensor, at::Tensor> rms_norm(const at::Tensor& input,
                                             at::IntArrayRef normalized_shape,
                                             const MaybeTensor& weight, std::optional<double> eps) {
@@ -337,21 +395,15 @@ std::tuple<at::Tensor, at::Tensor> rms_norm(const at::Tensor& input,
   const Ref<Value> x = wide_value(input);
   Sizes kept(x->shape());
   std::fill(kept.begin() + first, kept.end(), 1);
-  const auto rstd_of = [first, added = eps_of(input, eps)](const weft::Tensor& t) {
-    return t.square().mean(axes_from(first, t.ndim()), true).add(added).rsqrt();
-  };
-  const auto plain = [rstd_of](const weft::Tensor& t) { return t.mul(rstd_of(t)); };
-  const auto scaled = [plain](const weft::Tensor& t, const weft::Tensor& w) {
-    return plain(t).mul(w);
-  };
+  const double added = eps_of(input, eps);
   const auto normalized_by = [&](const Ref<Value>& w) {
-    return deferred_value({wider(x->dtype(), w->dtype()), x->shape()}, scaled, x, w);
+    return call<kScaledRmsNorm>({wider(x->dtype(), w->dtype()), x->shape()}, first, added, x, w);
   };
   const c10::ScalarType type = input.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
   return {give(is_given(weight) ? normalized_by(wide_value(*weight))
-                                : deferred_value({x->dtype(), x->shape()}, plain, x),
+                                : call<kRmsNorm>({x->dtype(), x->shape()}, first, added, x),
                input.scalar_type()),
-          give(deferred_value({x->dtype(), kept}, rstd_of, x), type)};
+          give(call<kRmsRstd>({x->dtype(), kept}, first, added, x), type)};
 }
 
 std::tuple<at::Tensor, at::Tensor> rms_norm_backward(
@@ -366,23 +418,13 @@ std::tuple<at::Tensor, at::Tensor> rms_norm_backward(
   at::Tensor by_input, by_weight;
   if (wanted[0]) {
     const Ref<Value> by_xhat = is_given(weight) ? product(g, wide_value(*weight)) : g;
-    const auto formula = [first](const weft::Tensor& by, const weft::Tensor& t,
-                                 const weft::Tensor& d) {
-      const weft::Tensor xhat = t.mul(d);
-      const weft::Tensor slope = by.mul(xhat).mean(axes_from(first, t.ndim()), true);
-      return by.sub(xhat.mul(slope)).mul(d);
-    };
     const DType dtype = wider(wider(by_xhat->dtype(), x->dtype()), r->dtype());
     by_input =
-        give(deferred_value({dtype, x->shape()}, formula, by_xhat, x, r), input.scalar_type());
+        give(call<kRmsByInput>({dtype, x->shape()}, first, by_xhat, x, r), input.scalar_type());
   }
   if (wanted[1] && is_given(weight)) {
-    const auto formula = [first](const weft::Tensor& by, const weft::Tensor& t,
-                                 const weft::Tensor& d) {
-      return by.mul(t.mul(d)).sum(axes_from(0, first));
-    };
     const DType dtype = wider(wider(g->dtype(), x->dtype()), r->dtype());
-    by_weight = give(deferred_value({dtype, x->shape().subspan(size_t(first))}, formula, g, x, r),
+    by_weight = give(call<kRmsByWeight>({dtype, x->shape().subspan(size_t(first))}, first, g, x, r),
                      weight->scalar_type());
   }
   return {by_input, by_weight};

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <tuple>
 
 #include <ATen/core/Tensor.h>
 #include <c10/util/Exception.h>
@@ -16,7 +17,7 @@
 #include "native.h"
 #include "operators.h"
 #include "storage.h"
-#include "tensor/deferred_term.h"
+#include "tensor/calls.h"
 #include "tensor/term.h"
 #include "weft/tensor.h"
 
@@ -102,6 +103,8 @@ enum class Decay : uint8_t { kOfGradient, kOfParameter };
 struct AdamNumbers {
   double beta1, beta2, weight_decay, eps;
   bool amsgrad, maximize;
+
+  auto fields() { return std::tie(beta1, beta2, weight_decay, eps, amsgrad, maximize); }
 };
 
 Term power(double base, const Term& exponent) {
@@ -114,6 +117,23 @@ Term adam_direction(const AdamNumbers& n, const Term& mean, const Term& square, 
   return mean / (1 - power(n.beta1, steps)) / denominator;
 }
 
+constexpr int64_t kValuesOfStep = 8;
+constexpr auto kAdamMean =
+    row("adam_mean", kValuesOfStep, [](const AdamNumbers& n, const Term& m, const Term& by) {
+      return m + (by - m) * (1 - n.beta1);
+    });
+constexpr auto kAdamSquare =
+    row("adam_square", kValuesOfStep, [](const AdamNumbers& n, const Term& v, const Term& by) {
+      return v * n.beta2 + by * by * (1 - n.beta2);
+    });
+constexpr auto kAdamDirection = row("adam_direction", kValuesOfStep,
+                                    [](const AdamNumbers& n, const Term& m, const Term& v,
+                                       const Term& t) { return adam_direction(n, m, v, t); });
+constexpr auto kAdamStep = row("adam_step", kValuesOfStep,
+                               [](double decay, const Term& x, const Term& by, const Term& rate) {
+                                 return (decay != 0 ? x * (1 - rate * decay) : x) - rate * by;
+                               });
+
 template <Decay decay>
 void adam_one(const Step& step, const Rate& rate, const AdamNumbers& n, const at::Tensor& parameter,
               const at::Tensor& grad, const at::Tensor& mean, const at::Tensor& square,
@@ -121,22 +141,13 @@ void adam_one(const Step& step, const Rate& rate, const AdamNumbers& n, const at
   const Term p = step.read(parameter), steps = step.scalar(count);
   Term g = step.gradient(grad, n.maximize);
   if (n.weight_decay != 0 && decay == Decay::kOfGradient) g = g + p * n.weight_decay;
-  const Term new_mean =
-      deferred_step([n](const Term& m, const Term& by) { return m + (by - m) * (1 - n.beta1); },
-                    step.read(mean), g);
-  const Term new_square = deferred_step(
-      [n](const Term& v, const Term& by) { return v * n.beta2 + by * by * (1 - n.beta2); },
-      step.read(square), g);
+  const Term new_mean = call_like<kAdamMean>(n, step.read(mean), g);
+  const Term new_square = call_like<kAdamSquare>(n, step.read(square), g);
   const Term most =
       largest != nullptr ? apply(Op::MAX, step.read(*largest), new_square) : new_square;
-  const Term direction = deferred_step(
-      [n](const Term& m, const Term& v, const Term& t) { return adam_direction(n, m, v, t); },
-      new_mean, most, steps);
-  const auto moved = [n](const Term& x, const Term& by, const Term& lr) {
-    const bool decays = n.weight_decay != 0 && decay == Decay::kOfParameter;
-    return (decays ? x * (1 - lr * n.weight_decay) : x) - lr * by;
-  };
-  step.write(parameter, deferred_step(moved, p, direction, rate.in(p, step.type())));
+  const Term direction = call_like<kAdamDirection>(n, new_mean, most, steps);
+  const double shrinks = decay == Decay::kOfParameter ? n.weight_decay : 0;
+  step.write(parameter, call_like<kAdamStep>(shrinks, p, direction, rate.in(p, step.type())));
   step.write(mean, new_mean);
   step.write(square, new_square);
   if (largest != nullptr) step.write(*largest, most);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -28,7 +29,7 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
-#include "tensor/deferred_tensor.h"
+#include "tensor/calls.h"
 #include "tensor/windows.h"
 #include "weft/small_vector.h"
 #include "weft/tensor.h"
@@ -82,15 +83,17 @@ at::Tensor constant_pad(const at::Tensor& self, IntArrayRef padding, const at::S
 
 // ---- with its own elements
 
-// A list of padding, to be copied as bytes.
+// A list of padding, as an attribute of a call.
 struct Pads {
-  size_t count;
+  size_t count = 0;
   std::array<int64_t, 6> numbers{};
 
+  Pads() = default;
   explicit Pads(IntArrayRef padding) : count(padding.size()) {
     TORCH_CHECK(count <= numbers.size(), "padding of ", count / 2, " axes; there is that of 3");
     std::ranges::copy(padding, numbers.begin());
   }
+  auto fields() { return std::tie(count, numbers); }
   std::vector<std::pair<int64_t, int64_t>> pairs(int64_t rank) const {
     return pairs_of(rank, IntArrayRef(numbers.data(), count));
   }
@@ -102,12 +105,20 @@ struct Pads {
   }
 };
 
+constexpr auto kPad = row("pad", [](Mode mode, const Pads& pads, const weft::Tensor& x) {
+  return x.pad(pads.pairs(x.ndim()), mode);
+});
+constexpr auto kPadBackward =
+    row("pad_backward", [](Ints shape, Mode mode, const Pads& pads, const weft::Tensor& by) {
+      return pulled_back(ints(Sizes(shape)), by,
+                         [&](const weft::Tensor& x) { return x.pad(pads.pairs(x.ndim()), mode); });
+    });
+
 template <Mode mode>
 weft::Tensor padded(const at::Tensor& self, IntArrayRef padding) {
   const Pads pads(padding);
-  const auto formula = [pads](const weft::Tensor& x) { return x.pad(pads.pairs(x.ndim()), mode); };
   const weft::Tensor x = operand(self);
-  return deferred_tensor(x.dtype(), ints(IntArrayRef(pads.sizes(self.sizes()))), formula, x);
+  return call<kPad>({x.dtype(), ints(IntArrayRef(pads.sizes(self.sizes())))}, mode, pads, x);
 }
 template <Mode mode>
 weft::Tensor shaped(const Shaped&, const at::Tensor& self, IntArrayRef padding) {
@@ -117,12 +128,8 @@ template <Mode mode>
 weft::Tensor backward_of(const at::Tensor& gradient, const at::Tensor& self, IntArrayRef padding) {
   const Pads pads(padding);
   check_sizes("the gradient", gradient, pads.sizes(self.sizes()));
-  const auto formula = [pads](Ints shape, const weft::Tensor& by) {
-    return pulled_back(ints(Sizes(shape)), by,
-                       [&](const weft::Tensor& x) { return x.pad(pads.pairs(x.ndim()), mode); });
-  };
   const weft::Tensor g = wide_operand(gradient);
-  return deferred_tensor(g.dtype(), ints(self.sizes()), formula, g);
+  return call<kPadBackward>({g.dtype(), ints(self.sizes())}, mode, pads, g);
 }
 template <Mode mode>
 weft::Tensor padded_backward(const Shaped&, const at::Tensor& gradient, const at::Tensor& self,
@@ -185,9 +192,10 @@ at::Tensor reflection_pad2d(const at::Tensor& self, IntArrayRef padding) {
 
 // ---- columns: (n, channels, height, width) to (n, channels * kernel, places)
 
-// How columns are made, to be copied as bytes. A batch may be missing.
+// How columns are made. A batch may be missing.
 class Columns {
  public:
+  Columns() = default;
   Columns(IntArrayRef sizes, IntArrayRef kernel, IntArrayRef dilation, IntArrayRef padding,
           IntArrayRef stride) {
     for (size_t i = 0; i < 2; i++) {
@@ -201,6 +209,7 @@ class Columns {
           (sizes[i] + 2 * padding[i] - axes_[i].extent()) / stride[i] + 1;  // as is checked before
     }
   }
+  auto fields() { return std::tie(axes_); }
   int64_t kernel() const { return axes_[0].kernel * axes_[1].kernel; }
   int64_t outputs() const { return axes_[0].outputs * axes_[1].outputs; }
   weft::Tensor operator()(const weft::Tensor& x) const {
@@ -212,8 +221,14 @@ class Columns {
   }
 
  private:
-  std::array<WindowAxis, 2> axes_;
+  std::array<WindowAxis, 2> axes_{};
 };
+constexpr auto kColumns =
+    row("im2col", [](const Columns& columns, const weft::Tensor& x) { return columns(x); });
+constexpr auto kColumnsBackward =
+    row("col2im", [](Ints shape, const Columns& columns, const weft::Tensor& by) {
+      return pulled_back(ints(Sizes(shape)), by, columns);
+    });
 
 // Checked: a batch of columns, or the columns of one.
 struct Im2Col : at::impl::MetaBase {
@@ -237,8 +252,8 @@ struct Im2Col : at::impl::MetaBase {
   static weft::Tensor values(const Shaped& s, const at::Tensor& self, IntArrayRef kernel,
                              IntArrayRef dilation, IntArrayRef padding, IntArrayRef stride) {
     const weft::Tensor x = operand(self);
-    return deferred_tensor(x.dtype(), ints(s.out().sizes()),
-                           columns(self, kernel, dilation, padding, stride), x);
+    return call<kColumns>({x.dtype(), ints(s.out().sizes())},
+                          columns(self, kernel, dilation, padding, stride), x);
   }
 };
 
@@ -261,11 +276,8 @@ struct Col2Im : at::impl::MetaBase {
                              IntArrayRef kernel, IntArrayRef dilation, IntArrayRef padding,
                              IntArrayRef stride) {
     const weft::Tensor g = wide_operand(self);
-    const auto formula = [columns = Columns(size, kernel, dilation, padding, stride)](
-                             Ints shape, const weft::Tensor& by) {
-      return pulled_back(ints(Sizes(shape)), by, columns);
-    };
-    return deferred_tensor(g.dtype(), ints(s.out().sizes()), formula, g);
+    return call<kColumnsBackward>({g.dtype(), ints(s.out().sizes())},
+                                  Columns(size, kernel, dilation, padding, stride), g);
   }
 };
 

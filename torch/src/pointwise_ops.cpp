@@ -86,9 +86,13 @@ Term floor_quotient(const Term& x, const Term& y) {
   return where(y == 0, plain, where(quotient == 0, zero, nearest));
 }
 
+constexpr auto kFloorDivide = row<floor_quotient>("floor_divide");
+constexpr auto kRemainder = row<remainder_down>("remainder");
+constexpr auto kFmod = row<remainder_toward_zero>("fmod");
+
 weft::Tensor floor_divide(const Shaped& s, const at::Tensor& a, const at::Tensor& b) {
   check_divisor(s, b);
-  if (c10::isFloatingType(*s.common)) return defer_reals(s, floor_quotient, a, b);
+  if (c10::isFloatingType(*s.common)) return call_reals<kFloorDivide>(s, a, b);
   return compute(s, [](const Term& x, const Term& y) { return apply(Op::IDIV, x, y); }, a, b);
 }
 weft::Tensor trunc_divide(const Shaped& s, const at::Tensor& a, const at::Tensor& b) {
@@ -107,12 +111,12 @@ weft::Tensor div_mode(const Shaped& s, const at::Tensor& a, const at::Tensor& b,
 
 weft::Tensor remainder(const Shaped& s, const at::Tensor& a, const at::Tensor& b) {
   check_divisor(s, b);
-  if (c10::isFloatingType(*s.common)) return defer_reals(s, remainder_down, a, b);
+  if (c10::isFloatingType(*s.common)) return call_reals<kRemainder>(s, a, b);
   return compute(s, [](const Term& x, const Term& y) { return apply(Op::MOD, x, y); }, a, b);
 }
 weft::Tensor fmod(const Shaped& s, const at::Tensor& a, const at::Tensor& b) {
   check_divisor(s, b);
-  if (c10::isFloatingType(*s.common)) return defer_reals(s, remainder_toward_zero, a, b);
+  if (c10::isFloatingType(*s.common)) return call_reals<kFmod>(s, a, b);
   return compute(s, [](const Term& x, const Term& y) { return apply(Op::CMOD, x, y); }, a, b);
 }
 

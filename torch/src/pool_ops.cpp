@@ -25,7 +25,7 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
-#include "tensor/deferred_tensor.h"
+#include "tensor/calls.h"
 #include "tensor/windows.h"
 #include "values_and_places.h"
 #include "weft/dtype.h"
@@ -53,10 +53,11 @@ WindowAxes axes_of(IntArrayRef sizes, const PoolOptions& options) {
   return axes;
 }
 
-// Options of windows along so many axes, to be copied as bytes. Lists have one number per axis, or
-// one for all; no stride is that of the kernel.
+// Options of windows along so many axes, as an attribute of a call. Lists have one number per axis,
+// or one for all; no stride is that of the kernel.
 class KeptOptions {
  public:
+  KeptOptions() = default;
   KeptOptions(size_t count, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding,
               IntArrayRef dilation, bool ceil_mode)
       : count_(count), ceil_mode_(ceil_mode) {
@@ -68,6 +69,7 @@ class KeptOptions {
     set(padding_, padding);
     set(dilation_, dilation);
   }
+  auto fields() { return std::tie(count_, ceil_mode_, kernel_, stride_, padding_, dilation_); }
   PoolOptions options() const {
     const auto list = [&](const Numbers& numbers) {
       return std::vector<int64_t>(numbers.begin(), numbers.begin() + int64_t(count_));
@@ -84,31 +86,33 @@ class KeptOptions {
  private:
   using Numbers = std::array<int64_t, 3>;
 
-  size_t count_;
-  bool ceil_mode_;
+  size_t count_ = 0;
+  bool ceil_mode_ = false;
   Numbers kernel_{}, stride_{}, padding_{}, dilation_{};
 };
 
 // ---- the largest
 
+constexpr auto kMaxPool = row("max_pool", [](const KeptOptions& kept, const weft::Tensor& x) {
+  return x.max_pool2d_with_indices(kept.options()).first;
+});
+constexpr auto kPlaceOfMaxPool =
+    row("place_of_max_pool", [](const KeptOptions& kept, const weft::Tensor& x) {
+      return x.max_pool2d_with_indices(kept.options()).second;
+    });
+
 // Of this shape.
 Two max_pool(const at::Tensor& self, const KeptOptions& kept, at::IntArrayRef sizes) {
   const weft::Tensor x = operand(self);
-  const auto largest = [kept](const weft::Tensor& t) {
-    return t.max_pool2d_with_indices(kept.options()).first;
-  };
-  const auto index = [kept](const weft::Tensor& t) {
-    return t.max_pool2d_with_indices(kept.options()).second;
-  };
-  return {deferred_tensor(x.dtype(), ints(sizes), largest, x),
-          deferred_tensor(dtypes::int64, ints(sizes), index, x)};
+  return {call<kMaxPool>({x.dtype(), ints(sizes)}, kept, x),
+          call<kPlaceOfMaxPool>({dtypes::int64, ints(sizes)}, kept, x)};
 }
 
 // Each window gives its gradient to the element whose place it kept.
-weft::Tensor written_out_backward(const weft::Tensor& gradient, const weft::Tensor& indices,
-                                  Ints self, const PoolOptions& options) {
+weft::Tensor scattered(Ints self, const KeptOptions& kept, const weft::Tensor& gradient,
+                       const weft::Tensor& indices) {
   const Sizes own(self);
-  const WindowAxes axes = axes_of(ints(own), options);
+  const WindowAxes axes = axes_of(ints(own), kept.options());
   Sizes plane, raised(gradient.shape());
   int64_t size = 1;
   for (const WindowAxis& axis : axes) {
@@ -127,13 +131,12 @@ weft::Tensor written_out_backward(const weft::Tensor& gradient, const weft::Tens
                      [&](const weft::Tensor& x) { return windows_of(x, axes, int64_t(0)); });
 }
 
+constexpr auto kMaxPoolBackward = row<scattered>("max_pool_backward");
+
 weft::Tensor max_pool_backward(const at::Tensor& gradient, const at::Tensor& self,
                                const KeptOptions& kept, const at::Tensor& indices) {
   const weft::Tensor g = wide_operand(gradient);
-  const auto formula = [kept](Ints shape, const weft::Tensor& by, const weft::Tensor& index) {
-    return written_out_backward(by, index, shape, kept.options());
-  };
-  return deferred_tensor(g.dtype(), ints(self.sizes()), formula, g, operand(indices));
+  return call<kMaxPoolBackward>({g.dtype(), ints(self.sizes())}, kept, g, operand(indices));
 }
 
 Two max_pool2d(const Shaped& s, const at::Tensor& self, IntArrayRef kernel, IntArrayRef stride,
@@ -248,18 +251,26 @@ weft::Tensor mean_of_windows(const weft::Tensor& x, const PoolOptions& options,
   return windows_of(x, axes, 0.0).sum(windows).div(double(*divisor));
 }
 
-// How windows are averaged, to be copied as bytes.
+// How windows are averaged.
 struct Mean {
   KeptOptions kept;
   bool count_include_pad;
   std::optional<int64_t> divisor;
 
+  auto fields() { return std::tie(kept, count_include_pad, divisor); }
   weft::Tensor operator()(const weft::Tensor& x) const {
     PoolOptions options = kept.options();
     options.count_include_pad = count_include_pad;
     return mean_of_windows(x, options, divisor);
   }
 };
+
+constexpr auto kAvgPool =
+    row("avg_pool", [](const Mean& mean, const weft::Tensor& x) { return mean(x); });
+constexpr auto kAvgPoolBackward =
+    row("avg_pool_backward", [](Ints shape, const Mean& mean, const weft::Tensor& by) {
+      return pulled_back(ints(Sizes(shape)), by, mean);
+    });
 
 template <size_t count>
 weft::Tensor avg_pool(const Shaped& s, const at::Tensor& self, IntArrayRef kernel,
@@ -269,7 +280,7 @@ weft::Tensor avg_pool(const Shaped& s, const at::Tensor& self, IntArrayRef kerne
   const Mean mean{kept, count_include_pad, divisor};
   weft::Tensor x = wide_operand(self);
   if (!x.dtype().is_float()) x = x.cast(dtypes::float64);
-  return deferred_tensor(x.dtype(), ints(s.out().sizes()), mean, x);
+  return call<kAvgPool>({x.dtype(), ints(s.out().sizes())}, mean, x);
 }
 
 template <size_t count>
@@ -278,12 +289,9 @@ weft::Tensor avg_pool_backward(const Shaped&, const at::Tensor& gradient, const 
                                bool ceil_mode, bool count_include_pad,
                                std::optional<int64_t> divisor) {
   const KeptOptions kept(count, kernel, stride, padding, 1, ceil_mode);
-  const auto formula = [mean = Mean{kept, count_include_pad, divisor}](Ints shape,
-                                                                       const weft::Tensor& by) {
-    return pulled_back(ints(Sizes(shape)), by, mean);
-  };
   const weft::Tensor g = wide_operand(gradient);
-  return deferred_tensor(g.dtype(), ints(self.sizes()), formula, g);
+  return call<kAvgPoolBackward>({g.dtype(), ints(self.sizes())},
+                                Mean{kept, count_include_pad, divisor}, g);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT

@@ -20,7 +20,7 @@
 #include "new_tensors.h"
 #include "operators.h"
 #include "storage.h"
-#include "tensor/deferred_tensor.h"
+#include "tensor/calls.h"
 #include "tensor/random_bits.h"
 #include "weft/dtype.h"
 #include "weft/jit.h"
@@ -55,6 +55,12 @@ void check_floating(const char* name, const at::Tensor& self) {
 
 // ------------------------------------------------------------------------------------------- reals
 
+constexpr auto kUniform =
+    row("uniform", [](double from, double to, DType dtype, const weft::Tensor& u) {
+      const weft::Tensor x = u.mul(to - from).add(from).cast(dtype);
+      return weft::Tensor::where(x.ge(to), from, x);  // rounded up
+    });
+
 at::Tensor& uniform_(at::Tensor& self, double from, double to, Generator generator) {
   check_floating("check_uniform_bounds", self);
   TORCH_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from,
@@ -67,12 +73,8 @@ at::Tensor& uniform_(at::Tensor& self, double from, double to, Generator generat
     put(self, units_of(blocks, dtype));
     return self;
   }
-  const auto formula = [from, to, dtype](const weft::Tensor& u) {
-    const weft::Tensor x = u.mul(to - from).add(from).cast(dtype);
-    return weft::Tensor::where(x.ge(to), from, x);  // rounded up
-  };
-  put(self, deferred_tensor(dtype, blocks.shape(), formula,
-                            units_of(blocks, working(self.scalar_type()))));
+  put(self, call<kUniform>({dtype, blocks.shape()}, from, to, dtype,
+                           units_of(blocks, working(self.scalar_type()))));
   return self;
 }
 

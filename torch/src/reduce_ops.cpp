@@ -25,7 +25,7 @@
 #include "reductions.h"
 #include "storage.h"
 #include "structured.h"
-#include "tensor/deferred_tensor.h"
+#include "tensor/calls.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
 
@@ -176,14 +176,15 @@ struct LogSumExpMeta : at::impl::MetaBase {
     at::meta::resize_reduction(*this, self, dims, keepdim, type);
   }
 };
+constexpr auto kLogSumExp =
+    row("logsumexp", [](const KeptAxes& axes, bool keepdim, const weft::Tensor& x) {
+      return x.logsumexp(axes.of(x), keepdim);
+    });
 weft::Tensor logsumexp(const Shaped& s, const at::Tensor& self, at::IntArrayRef dims,
                        bool keepdim) {
   const weft::Tensor x = operand(self, type_of(s));
   if (self.numel() == 0) return x.logsumexp(axes_of(self, dims), keepdim);
-  const auto formula = [axes = KeptAxes(self, dims), keepdim](const weft::Tensor& t) {
-    return t.logsumexp(axes.of(t), keepdim);
-  };
-  return deferred_tensor(x.dtype(), ints(s.out().sizes()), formula, x);
+  return call<kLogSumExp>({x.dtype(), ints(s.out().sizes())}, KeptAxes(self, dims), keepdim, x);
 }
 
 bool add_kernels() noexcept {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include <ATen/TensorMeta.h>
@@ -32,25 +33,27 @@ inline Axes axis_of(const at::Tensor& self, int64_t dim) {
   return axes_of(self, at::IntArrayRef(dim));
 }
 
-// The same axes, to be copied as bytes.
+// The same axes, as an attribute of a call.
 class KeptAxes {
   using Bits = std::bitset<at::dim_bitset_size>;
 
  public:
+  KeptAxes() = default;
   KeptAxes(const at::Tensor& self, at::OptionalIntArrayRef dims)
       : bits_(self.dim() == 0 || !dims || dims->empty()
-                  ? Bits().set()
-                  : at::dim_list_to_bitset(dims, size_t(self.dim()))) {}
+                  ? Bits().set().to_ullong()
+                  : at::dim_list_to_bitset(dims, size_t(self.dim())).to_ullong()) {}
+  auto fields() { return std::tie(bits_); }
   Axes of(const weft::Tensor& x) const {
     std::vector<int64_t> axes;
     for (int64_t i = 0; i < x.ndim(); i++) {
-      if (bits_[size_t(i)]) axes.push_back(i);
+      if (bits_ >> i & 1) axes.push_back(i);
     }
     return axes;
   }
 
  private:
-  Bits bits_;
+  uint64_t bits_ = 0;
 };
 
 // Sums of integers are int64.

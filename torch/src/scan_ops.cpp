@@ -17,7 +17,7 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
-#include "tensor/deferred_tensor.h"
+#include "tensor/calls.h"
 #include "value/value.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"
@@ -32,17 +32,12 @@ weft::Tensor scan(const Shaped& s, const at::Tensor& self, int64_t dim,
   return (operand(self, s.out().scalar_type()).*method)(dim);
 }
 
-// The best so far and its last place, as one step each.
+// The best so far and its last place: a call each.
 struct Best {
   Ref<Value> value, place;
 };
-template <auto method>
-Best best_so_far(const at::Tensor& self, int64_t dim) {
-  const Ref<Value> x = value_of(self);
-  const auto best = [dim](const weft::Tensor& t) { return (t.*method)(dim).first; };
-  const auto place = [dim](const weft::Tensor& t) { return (t.*method)(dim).second; };
-  return {deferred_value({x->dtype(), x->shape()}, best, x),
-          deferred_value({dtypes::int64, x->shape()}, place, x)};
+std::pair<weft::Tensor, weft::Tensor> best_of(Op op, int64_t dim, const weft::Tensor& x) {
+  return op == Op::MAX ? x.cummax(dim) : x.cummin(dim);
 }
 // PyTorch does not look at the axis of a tensor without elements.
 int64_t axis_of(const at::Tensor& self, int64_t dim, const char* name) {
@@ -55,18 +50,29 @@ int64_t axis_of(const at::Tensor& self, int64_t dim, const char* name) {
   return self.numel() == 0 && is_wrong ? 0 : at::maybe_wrap_dim(dim, self.dim());
 }
 
+constexpr auto kBest = row("cumulative_best", [](Op op, int64_t dim, const weft::Tensor& x) {
+  return best_of(op, dim, x).first;
+});
+constexpr auto kPlaceOfBest =
+    row("place_of_cumulative_best",
+        [](Op op, int64_t dim, const weft::Tensor& x) { return best_of(op, dim, x).second; });
+Best best_so_far(Op op, const at::Tensor& self, int64_t dim) {
+  const Ref<Value> x = value_of(self);
+  return {call<kBest>({x->dtype(), x->shape()}, op, dim, x),
+          call<kPlaceOfBest>({dtypes::int64, x->shape()}, op, dim, x)};
+}
 constexpr char kCummax[] = "cummax", kCummin[] = "cummin";  // NOLINT: arguments of templates
 
-template <auto method, const char* name>
+template <Op op, const char* name>
 std::tuple<at::Tensor, at::Tensor> cumulative(const at::Tensor& self, int64_t dim) {
   const int64_t axis = axis_of(self, dim, name);
-  Best best = best_so_far<method>(self, axis);
+  Best best = best_so_far(op, self, axis);
   return {give(std::move(best.value), self.scalar_type()), give(std::move(best.place), at::kLong)};
 }
 // In tensors that have the operand's shape.
-template <auto method>
+template <Op op>
 void cumulative_in(const at::Tensor& self, at::Tensor& values, at::Tensor& places, int64_t dim) {
-  Best best = best_so_far<method>(self, at::maybe_wrap_dim(dim, self.dim()));
+  Best best = best_so_far(op, self, at::maybe_wrap_dim(dim, self.dim()));
   check_sizes("the values", values, self.sizes());
   check_sizes("the indices", places, self.sizes());
   TORCH_CHECK(values.scalar_type() == self.scalar_type() && places.scalar_type() == at::kLong,
@@ -95,10 +101,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
              at::_ops::cumsum_, at::_ops::cumsum_out>(m);
   structured<at::meta::structured_cumprod, scan<&weft::Tensor::cumprod>, at::_ops::cumprod,
              at::_ops::cumprod_, at::_ops::cumprod_out>(m);
-  native<at::_ops::cummax, cumulative<&weft::Tensor::cummax, kCummax>>(m);
-  native<at::_ops::cummin, cumulative<&weft::Tensor::cummin, kCummin>>(m);
-  native<at::_ops::_cummax_helper, cumulative_in<&weft::Tensor::cummax>>(m);
-  native<at::_ops::_cummin_helper, cumulative_in<&weft::Tensor::cummin>>(m);
+  native<at::_ops::cummax, cumulative<Op::MAX, kCummax>>(m);
+  native<at::_ops::cummin, cumulative<Op::MIN, kCummin>>(m);
+  native<at::_ops::_cummax_helper, cumulative_in<Op::MAX>>(m);
+  native<at::_ops::_cummin_helper, cumulative_in<Op::MIN>>(m);
   structured<SameMeta, logcumsumexp, at::_ops::_logcumsumexp, at::_ops::_logcumsumexp_out>(m);
 }
 // NOLINTEND

@@ -13,7 +13,7 @@
 #include "formulas.h"
 #include "operators.h"
 #include "structured.h"
-#include "tensor/deferred_tensor.h"
+#include "tensor/calls.h"
 #include "weft/tensor.h"
 
 namespace weft::pytorch {
@@ -48,27 +48,31 @@ weft::Tensor sum_along(const weft::Tensor& x, int64_t dim) {
 }
 
 // y (g - sum(g y))
+constexpr auto kSoftmaxBackward =
+    row("softmax_backward", [](int64_t dim, const weft::Tensor& g, const weft::Tensor& y) {
+      const weft::Tensor product = g.mul(y);
+      return product.sub(y.mul(sum_along(product, dim)));
+    });
 weft::Tensor softmax_backward(const Shaped&, const at::Tensor& gradient, const at::Tensor& output,
                               int64_t dim, at::ScalarType) {
-  const auto formula = [dim](const weft::Tensor& g, const weft::Tensor& y) {
-    const weft::Tensor product = g.mul(y);
-    return product.sub(y.mul(sum_along(product, dim)));
-  };
   check_sizes("the output", output, gradient.sizes());
   check_real("softmax_backward_lastdim_kernel_impl", gradient);
   const weft::Tensor g = wide_operand(gradient);
-  return deferred_tensor(g.dtype(), g.shape(), formula, g, wide_operand(output).cast(g.dtype()));
+  return call<kSoftmaxBackward>({g.dtype(), g.shape()}, dim, g,
+                                wide_operand(output).cast(g.dtype()));
 }
 // g - exp(y) sum(g)
+constexpr auto kLogSoftmaxBackward =
+    row("log_softmax_backward", [](int64_t dim, const weft::Tensor& g, const weft::Tensor& y) {
+      return g.sub(y.exp().mul(sum_along(g, dim)));
+    });
 weft::Tensor log_softmax_backward(const Shaped&, const at::Tensor& gradient,
                                   const at::Tensor& output, int64_t dim, at::ScalarType) {
-  const auto formula = [dim](const weft::Tensor& g, const weft::Tensor& y) {
-    return g.sub(y.exp().mul(sum_along(g, dim)));
-  };
   check_sizes("the output", output, gradient.sizes());
   check_real("softmax_backward_lastdim_kernel_impl", gradient);
   const weft::Tensor g = wide_operand(gradient);
-  return deferred_tensor(g.dtype(), g.shape(), formula, g, wide_operand(output).cast(g.dtype()));
+  return call<kLogSoftmaxBackward>({g.dtype(), g.shape()}, dim, g,
+                                   wide_operand(output).cast(g.dtype()));
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {  // NOLINT

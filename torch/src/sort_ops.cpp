@@ -30,16 +30,19 @@
 namespace weft::pytorch {
 namespace {
 
+constexpr auto kRanked = row("ranked", [](Ints shape, int64_t axis, bool descending, int64_t first,
+                                          int64_t count, const weft::Tensor& x) {
+  std::vector<Index> at(size_t(axis) + 1, Slice{});
+  at[size_t(axis)] = Slice{.start = first, .stop = first + count};
+  return row_of(x).argsort(axis, descending).at(at).reshape(shape);
+});
+
 // `count` elements from rank `first` on, in order along an axis.
 Two ranked(const at::Tensor& self, int64_t axis, bool descending, int64_t first, int64_t count,
            at::IntArrayRef sizes) {
-  const auto places = [=](const weft::Tensor& row) {
-    std::vector<Index> at(size_t(axis) + 1, Slice{});
-    at[size_t(axis)] = Slice{.start = first, .stop = first + count};
-    return row.argsort(axis, descending).at(at);
-  };
   const int64_t size = self.dim() == 0 ? 1 : self.size(axis);
-  return values_and_places(handle(self), axis, ints(sizes), Finding{places, values_of_order(size)});
+  return values_and_places<kRanked>(handle(self), axis, ints(sizes), values_of_order(size),
+                                    descending, first, count);
 }
 
 Two sort(const Shaped& s, const at::Tensor& self, std::optional<bool> /*stable*/, int64_t dim,

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
+#include <tuple>
 
 #include <ATen/ops/_upsample_nearest_exact1d_backward_meta.h>
 #include <ATen/ops/_upsample_nearest_exact1d_meta.h>
@@ -34,8 +36,8 @@
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
+#include "tensor/calls.h"
 #include "tensor/chosen.h"
-#include "tensor/deferred_tensor.h"
 #include "tensor/operand.h"
 #include "tensor/positions.h"
 #include "weft/dtype.h"
@@ -136,14 +138,16 @@ weft::Tensor cubic(const weft::Tensor& x, const Axis& axis) {
 
 template <Way way, size_t count>
 struct Resize {
-  std::array<int64_t, count> to;
-  std::array<Factor, count> factors;
-  bool align_corners;
+  std::array<int64_t, count> to{};
+  std::array<Factor, count> factors{};
+  bool align_corners = false;
 
+  Resize() = default;
   Resize(IntArrayRef size, const std::array<Factor, count>& given, bool aligned)
       : factors(given), align_corners(aligned) {
     std::copy_n(size.begin(), count, to.begin());
   }
+  auto fields() { return std::tie(to, factors, align_corners); }
 
   weft::Tensor operator()(weft::Tensor x) const {
     const size_t first = size_t(x.ndim()) - count;
@@ -156,29 +160,41 @@ struct Resize {
     }
     return x;
   }
-  weft::Tensor forward(const Shaped& s, const at::Tensor& self) const {
-    const auto formula = [resize = *this](const weft::Tensor& x) {
+};
+constexpr std::string_view name_of(Way way) {
+  return way == Way::kNearest ? "upsample_nearest"
+         : way == Way::kExact ? "upsample_nearest_exact"
+         : way == Way::kCubic ? "upsample_cubic"
+                              : "upsample_linear";
+}
+constexpr std::string_view name_of_backward(Way way) {
+  return way == Way::kNearest ? "upsample_nearest_backward"
+         : way == Way::kExact ? "upsample_nearest_exact_backward"
+         : way == Way::kCubic ? "upsample_cubic_backward"
+                              : "upsample_linear_backward";
+}
+template <Way way, size_t count>
+constexpr auto kResize =
+    row(name_of(way), [](const Resize<way, count>& resize, const weft::Tensor& x) {
       if (way == Way::kNearest || way == Way::kExact) return resize(x);
       return x.dtype().is_float() ? resize(wide(x)) : resize(x.cast(dtypes::float32)).round();
-    };
-    const weft::Tensor x = operand(self);
-    const DType dtype = x.dtype().is_float() ? wide_dtype(x.dtype()) : x.dtype();
-    return deferred_tensor(dtype, ints(s.out().sizes()), formula, x);
-  }
-  weft::Tensor backward(const at::Tensor& gradient, IntArrayRef input) const {
-    const auto formula = [resize = *this](Ints shape, const weft::Tensor& by) {
-      return pulled_back(ints(Sizes(shape)), by, resize);
-    };
-    const weft::Tensor g = wide_operand(gradient);
-    return deferred_tensor(g.dtype(), ints(input), formula, g);
-  }
-};
+    });
+template <Way way, size_t count>
+constexpr auto kResizeBackward =
+    row(name_of_backward(way),
+        [](Ints shape, const Resize<way, count>& resize, const weft::Tensor& by) {
+          return pulled_back(ints(Sizes(shape)), by, resize);
+        });
 
 // The arguments of operators: sizes, align_corners where there is a choice, and a factor per axis.
 template <Way way, class... Factors>
 weft::Tensor aligned(const Shaped& s, const at::Tensor& self, IntArrayRef size, bool align_corners,
                      Factors... factors) {
-  return Resize<way, sizeof...(Factors)>(size, {factors...}, align_corners).forward(s, self);
+  constexpr size_t count = sizeof...(Factors);
+  const weft::Tensor x = operand(self);
+  const DType dtype = x.dtype().is_float() ? wide_dtype(x.dtype()) : x.dtype();
+  return call<kResize<way, count>>({dtype, ints(s.out().sizes())},
+                                   Resize<way, count>(size, {factors...}, align_corners), x);
 }
 template <Way way, class... Factors>
 weft::Tensor by_factors(const Shaped& s, const at::Tensor& self, IntArrayRef size,
@@ -188,8 +204,10 @@ weft::Tensor by_factors(const Shaped& s, const at::Tensor& self, IntArrayRef siz
 template <Way way, class... Factors>
 weft::Tensor aligned_backward(const Shaped&, const at::Tensor& gradient, IntArrayRef size,
                               IntArrayRef input, bool align_corners, Factors... factors) {
-  return Resize<way, sizeof...(Factors)>(size, {factors...}, align_corners)
-      .backward(gradient, input);
+  constexpr size_t count = sizeof...(Factors);
+  const weft::Tensor g = wide_operand(gradient);
+  return call<kResizeBackward<way, count>>(
+      {g.dtype(), ints(input)}, Resize<way, count>(size, {factors...}, align_corners), g);
 }
 template <Way way, class... Factors>
 weft::Tensor by_factors_backward(const Shaped& s, const at::Tensor& gradient, IntArrayRef size,

@@ -1,6 +1,7 @@
 // Functions of many operations are one step until they are computed, and give what they would have
 // given at once.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -8,23 +9,31 @@
 #include <iterator>
 #include <optional>
 #include <span>
+#include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "base/config.h"
+#include "base/error.h"
+#include "base/ref.h"
 #include "ir/dtype.h"
 #include "ir/op.h"
 #include "schedule/schedule_cache.h"
+#include "tensor/calls.h"
+#include "tensor/operand.h"
 #include "tests/unit/tensor_helpers.h"
-#include "value/deferred.h"
+#include "value/call.h"
 #include "value/number_watch.h"
+#include "value/row.h"
 #include "value/value.h"
 #include "weft/error.h"
 #include "weft/gradient.h"
 #include "weft/jit.h"
 #include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft {
 namespace {
@@ -33,7 +42,7 @@ using test::counted;
 using test::floats;
 using test::Floats;
 
-TEST(DeferredValues, wait_until_they_are_computed) {
+TEST(RecordedCalls, wait_until_they_are_computed) {
   const Tensor x = floats({0.5F, -1, 2});
   const int64_t waiting = waiting_values(), pending = pending_values();
   const Tensor y = x.tanh();
@@ -47,7 +56,7 @@ TEST(DeferredValues, wait_until_they_are_computed) {
   EXPECT_EQ(pending_values(), pending);
 }
 
-TEST(DeferredValues, are_freed_without_being_computed) {
+TEST(RecordedCalls, are_freed_without_being_computed) {
   const int64_t waiting = waiting_values(), pending = pending_values();
   {
     Tensor x = counted({4}).realize();
@@ -58,7 +67,7 @@ TEST(DeferredValues, are_freed_without_being_computed) {
   EXPECT_EQ(pending_values(), pending);
 }
 
-TEST(DeferredValues, read_what_was_there) {
+TEST(RecordedCalls, read_what_was_there) {
   Tensor x = floats({1, 2}).realize();
   const Tensor y = x.sigmoid();
   x.assign(floats({7, 8}));
@@ -67,7 +76,7 @@ TEST(DeferredValues, read_what_was_there) {
 }
 
 // Through views, and with writes that read them.
-TEST(DeferredValues, keep_what_they_were_computed_from) {
+TEST(RecordedCalls, keep_what_they_were_computed_from) {
   Tensor x = floats({1, 2, 3, 4}).realize(), row = x.at({Slice{1, 3}});
   const Tensor before = row.tanh(), sorted = x.sort(0, true).first;
   x.set({1}, 9);
@@ -87,7 +96,7 @@ TEST(DeferredValues, keep_what_they_were_computed_from) {
   near(sorted, {4, 3, 2, 1});
 }
 
-TEST(DeferredValues, stand_on_each_other) {
+TEST(RecordedCalls, stand_on_each_other) {
   const Tensor x = floats({3, 1, 2}).realize();
   const auto [values, places] = x.tanh().sort(0, true);
   EXPECT_EQ(places.data<int32_t>(), (std::vector<int32_t>{0, 2, 1}));
@@ -95,7 +104,7 @@ TEST(DeferredValues, stand_on_each_other) {
 }
 
 // Nobody needs a gradient of x in advance: it is asked for by the tensor.
-TEST(DeferredValues, have_gradients_by_what_they_are_of) {
+TEST(RecordedCalls, have_gradients_by_what_they_are_of) {
   const Tensor x = floats({0.5F, -1}), targets[] = {x};
   const Tensor by = x.mul(2.0).tanh().sum().gradient(targets)[0];
   for (size_t i = 0; i < 2; i++) {
@@ -104,7 +113,7 @@ TEST(DeferredValues, have_gradients_by_what_they_are_of) {
   }
 }
 
-TEST(DeferredValues, are_written_out_at_once_where_a_gradient_passes) {
+TEST(RecordedCalls, are_opened_at_once_where_a_gradient_passes) {
   const int64_t waiting = waiting_values();
   Tensor x = floats({0.5F, -1});
   x.set_requires_grad();
@@ -116,8 +125,8 @@ TEST(DeferredValues, are_written_out_at_once_where_a_gradient_passes) {
   EXPECT_EQ(y.data<float>(), z.data<float>());
 }
 
-// What was recorded without gradients passes none, when it is written out as when it waits.
-TEST(DeferredValues, pass_no_gradient_that_was_off) {
+// What was recorded without gradients passes none, when it is opened as when it waits.
+TEST(RecordedCalls, pass_no_gradient_that_was_off) {
   const Tensor x = floats({0.5F, -1}), targets[] = {x};
   const auto gradient_of_recorded = [&](auto function) {
     std::optional<Tensor> y;
@@ -132,7 +141,7 @@ TEST(DeferredValues, pass_no_gradient_that_was_off) {
             (Floats{1, 1}));
 }
 
-TEST(DeferredValues, are_written_out_at_once_where_sizes_are_noted) {
+TEST(RecordedCalls, are_opened_at_once_where_sizes_are_noted) {
   const Tensor x = counted({100}).realize();
   NumberWatch noted;
   const NumberWatch::Scope watched(&noted);
@@ -142,7 +151,7 @@ TEST(DeferredValues, are_written_out_at_once_where_sizes_are_noted) {
   EXPECT_NE(std::ranges::find(noted.exact, 100), noted.exact.end());  // a network for as many
 }
 
-TEST(DeferredValues, note_no_sizes_when_they_are_written_out) {
+TEST(RecordedCalls, note_no_sizes_when_they_are_opened) {
   const Tensor places = counted({100}).argsort();
   NumberWatch noted;
   const NumberWatch::Scope watched(&noted);
@@ -150,7 +159,7 @@ TEST(DeferredValues, note_no_sizes_when_they_are_written_out) {
   EXPECT_TRUE(noted.exact.empty() && noted.at_most.empty());
 }
 
-TEST(DeferredValues, are_bounded_by_what_they_will_be) {
+TEST(RecordedCalls, are_bounded_by_what_they_will_be) {
   const test::Setting bound(config().most_pending_values, pending_values() + 500);
   Tensor x = floats({0.5F}).realize(), y = x.clone().realize();
   float expected = 0.5F;
@@ -163,7 +172,7 @@ TEST(DeferredValues, are_bounded_by_what_they_will_be) {
   EXPECT_NEAR(x.item<float>(), expected, 1e-6);
 }
 
-TEST(DeferredValues, of_no_elements) {
+TEST(RecordedCalls, of_no_elements) {
   const int64_t waiting = waiting_values();
   const Tensor none = Tensor::zeros({0, 3});
   EXPECT_TRUE(none.tanh().softmax(1).data<float>().empty());
@@ -172,7 +181,7 @@ TEST(DeferredValues, of_no_elements) {
   EXPECT_EQ(waiting_values(), waiting);
 }
 
-TEST(DeferredValues, have_one_schedule_in_all_steps) {
+TEST(RecordedCalls, have_one_schedule_in_all_steps) {
   clear_schedule_cache();
   Tensor state = counted({8, 16}).mul(0.01).realize();
   const auto step = [&] {
@@ -186,7 +195,7 @@ TEST(DeferredValues, have_one_schedule_in_all_steps) {
   EXPECT_EQ(schedule_cache_counts().misses, misses);
 }
 
-TEST(DeferredValues, are_written_out_by_one_of_several_threads) {
+TEST(RecordedCalls, are_opened_by_one_of_several_threads) {
   const Tensor x = counted({20}).mul(0.1).realize();
   for (int round = 0; round < 20; round++) {
     const Tensor y = x.tanh(), z = y.sort(0, true).first.erf();
@@ -206,7 +215,7 @@ TEST(DeferredValues, are_written_out_by_one_of_several_threads) {
   }
 }
 
-TEST(DeferredValues, are_as_many_kernels_as_when_written_out) {
+TEST(RecordedCalls, are_as_many_kernels_as_their_bodies) {
   Tensor x = counted({100}).realize(), leaf = x.clone();
   leaf.set_requires_grad();
   EXPECT_EQ(x.gelu().kernel_count(), 1U);
@@ -214,7 +223,7 @@ TEST(DeferredValues, are_as_many_kernels_as_when_written_out) {
   EXPECT_EQ(Tensor::randn({100}).kernel_count(), 1U);
 }
 
-TEST(DeferredValues, are_captured) {
+TEST(RecordedCalls, are_captured) {
   Jit f = jit([](std::span<const Tensor> in) {
     return std::vector<Tensor>{in[0].tanh().argsort(), Tensor::rand({2})};
   });
@@ -230,7 +239,7 @@ TEST(DeferredValues, are_captured) {
 }
 
 // What was recorded before the function is a constant of it, waiting or not.
-TEST(DeferredValues, are_read_by_a_capture) {
+TEST(RecordedCalls, are_read_by_a_capture) {
   const Tensor x = floats({3, 1, 2}).realize(), before = x.tanh(), places = x.argsort();
   Jit f = jit([&](std::span<const Tensor> in) {
     return std::vector<Tensor>{in[0].mul(before).erf(), x.take(places)};
@@ -242,7 +251,7 @@ TEST(DeferredValues, are_read_by_a_capture) {
   }
 }
 
-TEST(DeferredValues, are_captured_with_gradients_and_writes) {
+TEST(RecordedCalls, are_captured_with_gradients_and_writes) {
   Tensor w = floats({0.5F, -0.25F}).realize(), count = floats({0}).realize();
   w.set_requires_grad();
   Jit f = jit([&](std::span<const Tensor> in) {
@@ -262,8 +271,8 @@ TEST(DeferredValues, are_captured_with_gradients_and_writes) {
   }
 }
 
-// A formula that ends in a view gives a tensor of its own, deferred or not.
-TEST(DeferredValues, are_memory_of_their_own) {
+// A formula that ends in a view gives a tensor of its own, recorded as a call or not.
+TEST(RecordedCalls, are_memory_of_their_own) {
   for (const bool has_gradient : {false, true}) {
     Tensor x = floats({1, 2, 3, 4}).reshape({2, 2}).realize();
     if (has_gradient) x.set_requires_grad();
@@ -276,13 +285,77 @@ TEST(DeferredValues, are_memory_of_their_own) {
 }
 
 // An index that is computed: out of range it fails what was computed with it.
-TEST(DeferredValues, check_indices) {
+TEST(RecordedCalls, check_indices) {
   const Tensor x = floats({1, 2, 3}).realize();
   const Tensor i = test::counted({2}).cast(dtypes::int32);
   EXPECT_EQ(x.take(i.add(int64_t(1))).data<float>(), (Floats{2, 3}));
   EXPECT_THROW(x.take(i.add(int64_t(2))).realize(), IndexError);
   EXPECT_THROW(x.reshape({3, 1}).gather(0, i.add(int64_t(2)).reshape({2, 1})).realize(),
                IndexError);
+}
+
+TEST(RecordedCalls, have_a_name_and_attributes) {
+  const Tensor x = counted({4, 3}).realize();
+  EXPECT_EQ(text_of_call(*read(x.tanh())), "tanh");
+  EXPECT_EQ(text_of_call(*read(x.softmax(1))), "softmax(1)");
+  EXPECT_EQ(text_of_call(*read(x.cumsum(0))), "scan(ADD, 0)");
+  const Ref<Value> a = read(x.cumsum(0)), b = read(x.cumsum(0)), c = read(x.cumsum(1));
+  EXPECT_NE(a.get(), b.get());
+  EXPECT_EQ(a->row(), b->row());
+  EXPECT_TRUE(std::ranges::equal(a->numbers(), b->numbers()));
+  EXPECT_EQ(a->row(), c->row());
+  EXPECT_FALSE(std::ranges::equal(a->numbers(), c->numbers()));
+  EXPECT_EQ(read(x.neg())->row(), nullptr);
+}
+
+struct Options {
+  int64_t times = 0;
+  bool is_moved = false;
+  double by = 0;
+  std::optional<int64_t> cut;
+  std::array<int32_t, 2> pair{};
+
+  auto fields() { return std::tie(times, is_moved, by, cut, pair); }
+};
+
+constexpr auto kOfAllKinds =
+    row("of_all_kinds", [](Ints shape, const Options& o, Op op, DType dtype, const Sizes& sizes,
+                           const Tensor& x, const Tensor& y) {
+      const Tensor joined = x.mul(o.times).add(o.is_moved ? o.by : 0.0).binary(op, y);
+      const Tensor rounded = joined.reshape(sizes).cast(dtype).add(int64_t(o.pair[1]));
+      return rounded.add(o.cut.value_or(100)).reshape(shape);
+    });
+
+TEST(RecordedCalls, keep_attributes_of_all_kinds) {
+  const Tensor x = floats({1, 2, 3, 4}).realize(), y = floats({3, 3, 3, 3}).realize();
+  const Options options{.times = 2, .is_moved = true, .by = 0.25, .cut = {}, .pair = {7, -8}};
+  Options cut = options;
+  cut.cut = -5;
+  const auto called = [&](const Options& o) {
+    return call<kOfAllKinds>({dtypes::int64, {4}}, o, Op::MAX, dtypes::int32, Sizes{2, 2}, x, y);
+  };
+  const Tensor first = called(options), second = called(cut);
+  const std::string rest = "}, MAX, int32, [2, 2])";
+  EXPECT_EQ(text_of_call(*read(first)), "of_all_kinds({2, true, 0.25, none, [7, -8]" + rest);
+  EXPECT_EQ(text_of_call(*read(second)), "of_all_kinds({2, true, 0.25, -5, [7, -8]" + rest);
+  EXPECT_EQ(first.data<int64_t>(), (std::vector<int64_t>{95, 96, 98, 100}));
+  EXPECT_EQ(second.data<int64_t>(), (std::vector<int64_t>{-10, -9, -7, -5}));
+}
+
+constexpr auto kOfAnotherShape =
+    row("of_another_shape", [](int64_t by, const Tensor& x) { return x.repeat({by}); });
+
+TEST(RecordedCalls, name_the_row_whose_body_has_another_shape) {
+  const Tensor x = floats({1, 2}).realize();
+  Tensor y = call<kOfAnotherShape>({dtypes::float32, {2}}, 3, x);
+  try {
+    y.realize();
+    FAIL() << "nothing was thrown";
+  } catch (const InternalError& e) {
+    EXPECT_NE(std::string(e.what()).find("of_another_shape(3) gives float32 (6)"),
+              std::string::npos)
+        << e.what();
+  }
 }
 
 }  // namespace
