@@ -659,7 +659,9 @@ OptList choose_opts(UOp sink, const Target& target) {
            (n.is(Op::RANGE) && n.src(0).is_const() && n.src(0).const_int() < 1);
   };
   if (std::ranges::any_of(order, is_left_alone)) return {};
-  if (target.groups.threads > 0) return choose_group_opts(sink, target);
+  if (target.groups.threads > 0) {
+    return runs_in_order(sink) ? OptList{} : choose_group_opts(sink, target);
+  }
   return carries_local_memory(sink) ? choose_block_opts(sink, target) : Chooser(sink, target).run();
 }
 

@@ -240,6 +240,16 @@ UOp mark_parallel_loops(UOp sink) {
   return marked.empty() ? sink : substitute(sink, marked);
 }
 
+bool runs_in_order(UOp sink) {
+  const std::vector<UOp> order = toposort(sink);
+  return std::ranges::any_of(order, [](UOp n) {
+    if (!n.is(Op::AFTER) || !n.dtype().is_pointer() || is_register(n)) return false;
+    const auto waits = n.srcs().subspan(1);
+    return place_of(n).base.is(Op::DEFINE_GLOBAL) &&
+           std::ranges::any_of(waits, [](UOp s) { return is_effect(s.op()); });
+  });
+}
+
 UOp index_of(UOp access) {
   UOp pointer = access.src(0);
   while (!pointer.is(Op::INDEX)) pointer = pointer.src(0);

@@ -77,8 +77,12 @@ class Builder {
           const std::string& device, Tables& tables)
       : arena_(arena), program_(program), buffers_(buffers), device_(device), tables_(tables) {}
 
-  LoopKernel run(std::span<const LoopStep> steps) {
+  LoopKernel run(std::span<const LoopStep> steps, StepOrder order) {
     const std::vector<Runs> runs = runs_of(steps, program_.bodies.size());
+    if (order == StepOrder::kAny) {
+      written_.push_back(buffers_.of(program_.bodies[runs[0].body].target));
+      return finish(sink(add_parallel_body(runs[0])));
+    }
     bool is_little = true;
     for (const Runs& r : runs) {
       written_.push_back(buffers_.of(program_.bodies[r.body].target));
@@ -175,6 +179,21 @@ class Builder {
     if (round && closes == Closes::kRound) loops.push_back(round);
     if (run) loops.push_back(run);
     const UOp store = store_of(body, loops);
+    return loops.empty() ? store : end(store, loops);
+  }
+
+  // Its steps side by side: the launch needs their number, so that is a part of the kernel.
+  UOp add_parallel_body(const Runs& r) {
+    body_ = &program_.bodies[r.body];
+    numbers_in_ = Numbers::kFormulas;
+    std::vector<UOp> loops;
+    step_ = index_const(arena_, 0);
+    if (r.steps.size() > 1) {
+      step_ = range(arena_, int64_t(r.steps.size()), arena_.fresh_id(), AxisType::kGlobal);
+      loops.push_back(step_);
+    }
+    set_parameters(r);
+    const UOp store = store_of(*body_, loops);
     return loops.empty() ? store : end(store, loops);
   }
 
@@ -498,9 +517,10 @@ class Builder {
 }  // namespace
 
 LoopKernel loop_kernel(const LoopProgram& program, std::span<const LoopStep> steps,
-                       const LoopBuffers& buffers, const std::string& device, Tables& tables) {
+                       StepOrder order, const LoopBuffers& buffers, const std::string& device,
+                       Tables& tables) {
   Arena& arena = buffers.memories.empty() ? buffers.slots[0].arena() : buffers.memories[0].arena();
-  return Builder(arena, program, buffers, device, tables).run(steps);
+  return Builder(arena, program, buffers, device, tables).run(steps, order);
 }
 
 }  // namespace weft

@@ -36,8 +36,11 @@ struct LoopKernel {
 //       STORE(INDEX(AFTER(memory, what came before, g), offset), value)
 //
 // Parameters are formulas of the number of the step, or elements of tables that are added to
-// `tables`, on `device`.
+// `tables`, on `device`. Steps of one body that may run in any order are a loop over the whole
+// device (AxisType::kGlobal).
+enum class StepOrder : uint8_t { kGiven, kAny };
 LoopKernel loop_kernel(const LoopProgram& program, std::span<const LoopStep> steps,
-                       const LoopBuffers& buffers, const std::string& device, Tables& tables);
+                       StepOrder order, const LoopBuffers& buffers, const std::string& device,
+                       Tables& tables);
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,6 +30,7 @@
 #include "schedule/roll/loop_bodies.h"
 #include "schedule/roll/loop_events.h"
 #include "schedule/roll/loop_kernel.h"
+#include "schedule/roll/loop_levels.h"
 #include "schedule/roll/loop_statements.h"
 #include "schedule/roll/region.h"
 #include "schedule/roll/sums_of_parts.h"
@@ -43,6 +45,14 @@ constexpr size_t kOperationsOfOne = 8;   // statement, about
 constexpr int64_t kMostRounded = 1 << 14;  // elements of slots: a size that many programs have
 constexpr size_t kMostTables = 4;        // of one kernel, about
 constexpr size_t kMostBodies = 24;       // of one kernel
+// Where the loops of a kernel cannot follow each other across a device, one thread runs them: the
+// operations of a statement that it does as soon as a kernel of its own starts.
+constexpr double kMostWorkOfThread = 256;
+constexpr size_t kMostLaunches = 32;  // of kernels whose steps run side by side
+
+double most_work(const KernelLimits& limits) {
+  return limits.sequences ? kMostWork : kMostWorkOfThread;
+}
 
 int64_t numel_of(UOp n) {
   int64_t count = 1;
@@ -72,16 +82,7 @@ class Composer {
   }
 
   LoopSchedule run(UOp sink) {
-    const std::vector<LoopStep>& steps = program_.steps;
-    for (size_t i = 0; i < steps.size();) {
-      const size_t end = end_of_loops(i);
-      if (end > i) {
-        add_loops(std::span(steps).subspan(i, end - i));
-        i = end;
-      } else {
-        add_graph(steps[i++]);
-      }
-    }
+    if (limits_.sequences || !add_levels()) add_in_order();
     std::vector<UOp> srcs;
     for (UOp s : sink.srcs()) srcs.push_back(output(s));
     result_.graph = {arena_.with_srcs(sink, srcs), std::move(asts_)};
@@ -89,6 +90,35 @@ class Composer {
   }
 
  private:
+  void add_in_order() {
+    const std::vector<LoopStep>& steps = program_.steps;
+    for (size_t i = 0; i < steps.size();) {
+      const size_t end = end_of_loops(i);
+      if (end > i) {
+        add_loops(std::span(steps).subspan(i, end - i), StepOrder::kGiven);
+        i = end;
+      } else {
+        add_graph(steps[i++]);
+      }
+    }
+  }
+
+  // Level by level, body by body, if they are few.
+  bool add_levels() {
+    const auto is_small = [&](const LoopBody& b) { return b.work <= kMostWork; };
+    if (!std::ranges::all_of(program_.bodies, is_small)) return false;
+    const std::optional<std::vector<uint32_t>> levels = step_levels(program_);
+    if (!levels) return false;
+    std::map<std::pair<uint32_t, uint32_t>, std::vector<LoopStep>> launches;
+    for (size_t i = 0; i < levels->size(); i++) {
+      const LoopStep& step = program_.steps[i];
+      launches[{(*levels)[i], step.body}].push_back(step);
+      if (launches.size() > kMostLaunches) return false;
+    }
+    for (const auto& [key, steps] : launches) add_loops(steps, StepOrder::kAny);
+    return true;
+  }
+
   // Past the small statements from `first` on that one kernel can run.
   size_t end_of_loops(size_t first) const {
     std::vector<uint32_t> bodies;
@@ -106,7 +136,7 @@ class Composer {
           !bodies.empty() && (bodies.size() == kMostBodies || statements > limits_.statements ||
                               reductions > limits_.accumulators ||
                               buffers.size() + kMostTables > limits_.buffers);
-      if (b.work > kMostWork || is_full) break;
+      if (b.work > most_work(limits_) || is_full) break;
       bodies.push_back(body);
     }
     return i;
@@ -137,8 +167,9 @@ class Composer {
     }
   }
 
-  void add_loops(std::span<const LoopStep> steps) {
-    const LoopKernel kernel = loop_kernel(program_, steps, buffers_, device_, result_.tables);
+  void add_loops(std::span<const LoopStep> steps, StepOrder order) {
+    const LoopKernel kernel =
+        loop_kernel(program_, steps, order, buffers_, device_, result_.tables);
     const uint32_t number = asts_.number(kernel.ast);
     std::vector<UOp> srcs{index_const(arena_, number)};
     for (UOp memory : kernel.memories) srcs.push_back(now(memory));
@@ -298,9 +329,11 @@ bool has_known_sizes(std::span<const UOp> order) {
   });
 }
 
-// Whether there may be something to gain: cheap, for all graphs. A graph without writes has as many
-// statements as its sums and its formulas fill, if they are small.
-bool has_many_statements(std::span<const UOp> order) {
+}  // namespace
+
+// A graph without writes has as many statements as its sums and its formulas fill, if they are
+// small.
+bool has_many_statements(std::span<const UOp> order, const KernelLimits& limits) {
   size_t writes = 0, sums = 0, operations = 0;
   double most = 0;
   for (UOp n : order) {
@@ -312,16 +345,14 @@ bool has_many_statements(std::span<const UOp> order) {
   if (writes + sums + operations / kOperationsOfOne < kLeastStatements) return false;
   if (!has_known_sizes(order)) return false;
   for (UOp n : order) most = std::max(most, double(numel_of(n)));
-  return most <= kMostWork;
+  return most <= most_work(limits);
 }
-
-}  // namespace
 
 std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const KernelLimits& limits,
                                          const std::string& device, OutputMemory outputs,
                                          LoopRefusal& refusal) {
   const bool is_forced = config().schedule > 1;
-  if (!limits.sequences || !(is_forced || has_many_statements(order))) return {};
+  if (!is_forced && !has_many_statements(order, limits)) return {};
   std::vector<UOp> rewritten;
   const auto go_on_with = [&](UOp made) {
     if (made == order.back()) return;
@@ -342,7 +373,9 @@ std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const Kerne
     return {};
   }
   const LoopProgram program = loop_program(statements);
-  const auto is_small = [&](const LoopStep& s) { return program.bodies[s.body].work <= kMostWork; };
+  const auto is_small = [&](const LoopStep& s) {
+    return program.bodies[s.body].work <= most_work(limits);
+  };
   const size_t small = size_t(std::ranges::count_if(program.steps, is_small));
   const size_t bodies = program.bodies.size();
   const bool has_writes = !events.events().empty();
