@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -41,10 +42,11 @@ namespace {
 
 constexpr size_t kLeastStatements = 16;  // fewer are left to the other passes
 constexpr size_t kLeastRepeats = 4;      // statements for each body, some of them large
-constexpr size_t kOperationsOfOne = 8;   // statement, about
+constexpr size_t kOperationsOfOne = 4;   // statement, about
 constexpr int64_t kMostRounded = 1 << 14;  // elements of slots: a size that many programs have
 constexpr size_t kMostTables = 4;        // of one kernel, about
-constexpr size_t kMostBodies = 24;       // of one kernel
+constexpr size_t kMostBodies = 64;       // of one kernel
+constexpr size_t kManyBodies = 24;       // of a program: other cuts may do with fewer
 // Where the loops of a kernel cannot follow each other across a device, one thread runs them: the
 // operations of a statement that it does as soon as a kernel of its own starts.
 constexpr double kMostWorkOfThread = 256;
@@ -329,6 +331,18 @@ bool has_known_sizes(std::span<const UOp> order) {
   });
 }
 
+struct LoopPlan {
+  std::unique_ptr<const LoopStatements> statements;
+  LoopProgram program;
+};
+
+LoopPlan plan_of(std::span<const UOp> order, const LoopEvents& events, OutputMemory outputs,
+                 LoopCuts cuts) {
+  LoopPlan plan{std::make_unique<const LoopStatements>(order, events, outputs, cuts), {}};
+  if (!plan.statements->refusal()) plan.program = loop_program(*plan.statements);
+  return plan;
+}
+
 }  // namespace
 
 // A graph without writes has as many statements as its sums and its formulas fill, if they are
@@ -367,12 +381,19 @@ std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const Kerne
     refusal = *events.refusal();
     return {};
   }
-  const LoopStatements statements(order, events, outputs);
-  if (statements.refusal()) {
-    refusal = *statements.refusal();
+  LoopPlan plan = plan_of(order, events, outputs, LoopCuts::kLong);
+  if (plan.statements->refusal()) {
+    refusal = *plan.statements->refusal();
     return {};
   }
-  const LoopProgram program = loop_program(statements);
+  if (plan.program.bodies.size() > kManyBodies) {
+    for (const LoopCuts cuts : {LoopCuts::kAlike, LoopCuts::kAll}) {
+      LoopPlan other = plan_of(order, events, outputs, cuts);
+      const bool is_better = 2 * other.program.bodies.size() < plan.program.bodies.size();
+      if (!other.statements->refusal() && is_better) plan = std::move(other);
+    }
+  }
+  const LoopProgram& program = plan.program;
   const auto is_small = [&](const LoopStep& s) {
     return program.bodies[s.body].work <= most_work(limits);
   };
@@ -381,14 +402,14 @@ std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const Kerne
   const bool has_writes = !events.events().empty();
   const bool repeats = small == program.steps.size() && has_writes
                            ? 2 * small >= 3 * bodies
-                           : small >= kLeastRepeats * bodies && (has_writes || bodies <= kMostBodies);
+                           : small >= kLeastRepeats * bodies && (has_writes || bodies <= kManyBodies);
   const bool pays = small >= kLeastStatements && repeats;
   if (!pays && !is_forced) {
     refusal = {sink, fmt::format("{} statements have {} different bodies", program.steps.size(),
                                  program.bodies.size())};
     return {};
   }
-  return Composer(sink, statements, program, limits, device).run(sink);
+  return Composer(sink, *plan.statements, program, limits, device).run(sink);
 }
 
 }  // namespace weft
