@@ -184,7 +184,8 @@ class Chooser {
     const std::vector<UOp> loops = loops_of_end();
     if (loops.size() < 2 || target_.vector_bytes == 0) return false;
     const UOp inner = loops.back(), outer = loops[loops.size() - 2];
-    if (!inner.src(0).is_const() || most_places(inner) >= kShortVectors * lanes_in(inner)) return false;
+    if (!inner.src(0).is_const() || most_places(inner) >= kShortVectors * lanes_in(inner))
+      return false;
     return attempt(OptKind::kMerge, outer.range_id(), inner.range_id());
   }
   bool merge_one_of(const std::vector<UOp>& loops) {

@@ -73,9 +73,14 @@ std::vector<Runs> runs_of(std::span<const LoopStep> steps, size_t bodies) {
 
 class Builder {
  public:
-  Builder(Arena& arena, const LoopProgram& program, const LoopBuffers& buffers,
+  Builder(Arena& arena, const LoopProgram& program, LoopCounts counts, const LoopBuffers& buffers,
           const std::string& device, Tables& tables)
-      : arena_(arena), program_(program), buffers_(buffers), device_(device), tables_(tables) {}
+      : arena_(arena),
+        program_(program),
+        counts_(counts),
+        buffers_(buffers),
+        device_(device),
+        tables_(tables) {}
 
   LoopKernel run(std::span<const LoopStep> steps, StepOrder order) {
     const std::vector<Runs> runs = runs_of(steps, program_.bodies.size());
@@ -114,7 +119,8 @@ class Builder {
       data = table.singles;
       data.insert(data.end(), table.lists.begin(), table.lists.end());
       // A size that many programs have: it is part of the kernel.
-      if (data.size() < kMostRounded) data.resize(std::bit_ceil(std::max(data.size(), kLeastTable)));
+      if (data.size() < kMostRounded)
+        data.resize(std::bit_ceil(std::max(data.size(), kLeastTable)));
       globals_.emplace_back(buffer(arena_, table.dtype, int64_t(data.size()), device_, table.id),
                             table.global);
     }
@@ -170,7 +176,12 @@ class Builder {
     } else {
       std::vector<uint64_t> starts(r.counts.size());
       for (size_t i = 1; i < starts.size(); i++) starts[i] = starts[i - 1] + r.counts[i - 1];
-      run = range(arena_, number_of(dtypes::index, r.counts, round), arena_.fresh_id());
+      UOp count = number_of(dtypes::index, r.counts, round);
+      if (counts_ == LoopCounts::kBounded) {
+        const int64_t most = int64_t(std::ranges::max(r.counts));
+        count = arena_.make(Op::MIN, dtypes::index, {count, index_const(arena_, most)});
+      }
+      run = range(arena_, count, arena_.fresh_id());
       step_ = index_add(arena_, number_of(dtypes::index, starts, round), run);
     }
     if (run) waits_.push_back(run);
@@ -223,12 +234,13 @@ class Builder {
     return bits == 0 || bits == bits_of_int(type, 1) || bits == bits_of_int(type, -1);
   }
   Dim count_of(size_t count) {
-    if (numbers_in_ == Numbers::kFormulas) return int64_t(count);
+    const bool is_known = numbers_in_ == Numbers::kFormulas || counts_ == LoopCounts::kBounded;
+    if (is_known) return int64_t(count);
     return single(dtypes::index, count);
   }
 
-  // The tables of bodies of little work are one for each dtype, those of the others another: numbers
-  // that are the same in all steps, then lists.
+  // The tables of bodies of little work are one for each dtype, those of the others another:
+  // numbers that are the same in all steps, then lists.
   struct Table {
     DType dtype;
     int64_t id = 0;
@@ -395,7 +407,8 @@ class Builder {
       }
       return access;
     }
-    if (!n.is(Op::FLIP) && !n.is(Op::PAD)) return follow_views(arena_.with_srcs(n, with_stub(n)), at);
+    if (!n.is(Op::FLIP) && !n.is(Op::PAD))
+      return follow_views(arena_.with_srcs(n, with_stub(n)), at);
     access.at = at;
     for (size_t i = 0; i < from.size(); i++) {
       const UOp size = size_of(from[i].value());
@@ -405,7 +418,8 @@ class Builder {
         const auto is_less = [&](UOp a, UOp b) {
           return arena_.make(Op::CMPLT, dtypes::bool_, {a, b});
         };
-        access.gate = index_and(arena_, access.gate, is_less(index_const(arena_, -1), access.at[i]));
+        access.gate =
+            index_and(arena_, access.gate, is_less(index_const(arena_, -1), access.at[i]));
         access.gate = index_and(arena_, access.gate, is_less(access.at[i], size));
       } else if (std::ranges::find(n.ints(), int64_t(i)) != n.ints().end()) {
         const UOp last = index_add(arena_, size, index_const(arena_, -1));
@@ -436,8 +450,7 @@ class Builder {
     std::vector<UOp> loops;
     for (const int64_t axis : n.ints()) {
       if (shape[size_t(axis)].is(1)) continue;
-      below[size_t(axis)] =
-          loop_over(shape[size_t(axis)].value(), AxisType::kReduce);
+      below[size_t(axis)] = loop_over(shape[size_t(axis)].value(), AxisType::kReduce);
       loops.push_back(below[size_t(axis)]);
     }
     const UOp value = value_of(item.sources[0], below);
@@ -495,6 +508,7 @@ class Builder {
 
   Arena& arena_;
   const LoopProgram& program_;
+  LoopCounts counts_;
   const LoopBuffers& buffers_;
   std::string device_;
   Tables& tables_;
@@ -516,11 +530,20 @@ class Builder {
 
 }  // namespace
 
-LoopKernel loop_kernel(const LoopProgram& program, std::span<const LoopStep> steps,
-                       StepOrder order, const LoopBuffers& buffers, const std::string& device,
+LoopKernel loop_kernel(const LoopProgram& program, std::span<const LoopStep> steps, StepOrder order,
+                       LoopCounts counts, const LoopBuffers& buffers, const std::string& device,
                        Tables& tables) {
   Arena& arena = buffers.memories.empty() ? buffers.slots[0].arena() : buffers.memories[0].arena();
-  return Builder(arena, program, buffers, device, tables).run(steps, order);
+  return Builder(arena, program, counts, buffers, device, tables).run(steps, order);
+}
+
+double most_iterations(const LoopProgram& program, std::span<const LoopStep> steps) {
+  double all = 0;
+  for (const Runs& r : runs_of(steps, program.bodies.size())) {
+    const auto most = double(std::ranges::max(r.counts));
+    all += double(r.counts.size()) * most * program.bodies[r.body].work;
+  }
+  return all;
 }
 
 }  // namespace weft

@@ -34,9 +34,8 @@ class Leveler {
       const LoopBody& body = program_.bodies[step.body];
       if (!body.varying_sizes.empty() || !body.varying_strides.empty()) return {};
       uint32_t level = 0;
-      for_elements(step, body.target, 0, [&](const Touched& t) {
-        level = std::max({level, t.written, t.read});
-      });
+      for_elements(step, body.target, 0,
+                   [&](const Touched& t) { level = std::max({level, t.written, t.read}); });
       for (const LoopItem& item : body.items) {
         if (!item.leaf) continue;
         for_elements(step, *item.leaf, item.parameter,

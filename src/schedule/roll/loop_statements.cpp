@@ -128,7 +128,8 @@ void LoopStatements::find_cuts() {
     depth = std::min(depth, 2 * kMostInlined);
     const bool is_shared = users.number(n) > 1 && !is_boundary.has(n);
     const uint64_t most = is_moved.has(n) ? kMostMoved : kMostInlined;
-    const bool is_cut = cuts_ == LoopCuts::kAll || size > kMostInlined || (is_shared && depth > most);
+    const bool is_cut =
+        cuts_ == LoopCuts::kAll || size > kMostInlined || (is_shared && depth > most);
     if (is_elementwise(n.op()) && is_cut && !is_simple) {
       is_cut_.put_number(n, 1);
       size = 1;

@@ -34,7 +34,7 @@ struct LoopSlots {
   bool is_output;
   bool is_full = false;  // of one large output
   bool is_of_memories = false;
-  int64_t size = 0;      // elements
+  int64_t size = 0;  // elements
   size_t values = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -40,17 +41,23 @@
 namespace weft {
 namespace {
 
-constexpr size_t kLeastStatements = 16;  // fewer are left to the other passes
-constexpr size_t kLeastRepeats = 4;      // statements for each body, some of them large
-constexpr size_t kOperationsOfOne = 4;   // statement, about
+constexpr size_t kLeastStatements = 16;    // fewer are left to the other passes
+constexpr size_t kLeastRepeats = 4;        // statements for each body, some of them large
+constexpr size_t kOperationsOfOne = 4;     // statement, about
 constexpr int64_t kMostRounded = 1 << 14;  // elements of slots: a size that many programs have
-constexpr size_t kMostTables = 4;        // of one kernel, about
-constexpr size_t kMostBodies = 64;       // of one kernel
-constexpr size_t kManyBodies = 24;       // of a program: other cuts may do with fewer
+constexpr size_t kMostTables = 4;          // of one kernel, about
+constexpr size_t kMostBodies = 64;         // of one kernel
+constexpr size_t kManyBodies = 24;         // of a program: other cuts may do with fewer
 // Where the loops of a kernel cannot follow each other across a device, one thread runs them: the
 // operations of a statement that it does as soon as a kernel of its own starts.
 constexpr double kMostWorkOfThread = 256;
-constexpr size_t kMostLaunches = 32;  // of kernels whose steps run side by side
+// Kernels whose steps run side by side: so many, or a share of the steps.
+constexpr size_t kFewLaunches = 4, kMostLaunches = 32, kStepsOfLaunch = 32;
+
+// Drivers of WebGPU end a thread that runs more than 65,535 iterations of loops.
+double most_iterations_on(const std::string& device) {
+  return device.starts_with("WEBGPU") ? 60'000 : std::numeric_limits<double>::infinity();
+}
 
 double most_work(const KernelLimits& limits) {
   return limits.sequences ? kMostWork : kMostWorkOfThread;
@@ -95,7 +102,12 @@ class Composer {
   void add_in_order() {
     const std::vector<LoopStep>& steps = program_.steps;
     for (size_t i = 0; i < steps.size();) {
-      const size_t end = end_of_loops(i);
+      size_t end = end_of_loops(i);
+      while (end > i + 1 && !limits_.sequences &&
+             most_iterations(program_, std::span(steps).subspan(i, end - i)) >
+                 most_iterations_on(device_)) {
+        end = i + (end - i) / 2;
+      }
       if (end > i) {
         add_loops(std::span(steps).subspan(i, end - i), StepOrder::kGiven);
         i = end;
@@ -117,6 +129,7 @@ class Composer {
       launches[{(*levels)[i], step.body}].push_back(step);
       if (launches.size() > kMostLaunches) return false;
     }
+    if (launches.size() > std::max(kFewLaunches, levels->size() / kStepsOfLaunch)) return false;
     for (const auto& [key, steps] : launches) add_loops(steps, StepOrder::kAny);
     return true;
   }
@@ -135,9 +148,9 @@ class Composer {
       reductions += b.reductions;
       add_buffers(b, buffers);
       const bool is_full =
-          !bodies.empty() && (bodies.size() == kMostBodies || statements > limits_.statements ||
-                              reductions > limits_.accumulators ||
-                              buffers.size() + kMostTables > limits_.buffers);
+          !bodies.empty() &&
+          (bodies.size() == kMostBodies || statements > limits_.statements ||
+           reductions > limits_.accumulators || buffers.size() + kMostTables > limits_.buffers);
       if (b.work > most_work(limits_) || is_full) break;
       bodies.push_back(body);
     }
@@ -170,8 +183,9 @@ class Composer {
   }
 
   void add_loops(std::span<const LoopStep> steps, StepOrder order) {
-    const LoopKernel kernel =
-        loop_kernel(program_, steps, order, buffers_, device_, result_.tables);
+    const LoopKernel kernel = loop_kernel(
+        program_, steps, order, limits_.sequences ? LoopCounts::kInTables : LoopCounts::kBounded,
+        buffers_, device_, result_.tables);
     const uint32_t number = asts_.number(kernel.ast);
     std::vector<UOp> srcs{index_const(arena_, number)};
     for (UOp memory : kernel.memories) srcs.push_back(now(memory));
@@ -381,17 +395,19 @@ std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const Kerne
     refusal = *events.refusal();
     return {};
   }
-  LoopPlan plan = plan_of(order, events, outputs, LoopCuts::kLong);
+  const LoopCuts first = config().schedule == 3   ? LoopCuts::kAlike
+                         : config().schedule == 4 ? LoopCuts::kAll
+                                                  : LoopCuts::kLong;
+  LoopPlan plan = plan_of(order, events, outputs, first);
   if (plan.statements->refusal()) {
     refusal = *plan.statements->refusal();
     return {};
   }
-  if (plan.program.bodies.size() > kManyBodies) {
-    for (const LoopCuts cuts : {LoopCuts::kAlike, LoopCuts::kAll}) {
-      LoopPlan other = plan_of(order, events, outputs, cuts);
-      const bool is_better = 2 * other.program.bodies.size() < plan.program.bodies.size();
-      if (!other.statements->refusal() && is_better) plan = std::move(other);
-    }
+  for (const LoopCuts cuts : {LoopCuts::kAlike, LoopCuts::kAll}) {
+    if (plan.program.bodies.size() <= kManyBodies) break;
+    LoopPlan other = plan_of(order, events, outputs, cuts);
+    const bool is_better = 2 * other.program.bodies.size() < plan.program.bodies.size();
+    if (!other.statements->refusal() && is_better) plan = std::move(other);
   }
   const LoopProgram& program = plan.program;
   const auto is_small = [&](const LoopStep& s) {
@@ -400,9 +416,10 @@ std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const Kerne
   const size_t small = size_t(std::ranges::count_if(program.steps, is_small));
   const size_t bodies = program.bodies.size();
   const bool has_writes = !events.events().empty();
-  const bool repeats = small == program.steps.size() && has_writes
-                           ? 2 * small >= 3 * bodies
-                           : small >= kLeastRepeats * bodies && (has_writes || bodies <= kManyBodies);
+  const bool repeats =
+      small == program.steps.size() && has_writes
+          ? 2 * small >= 3 * bodies
+          : small >= kLeastRepeats * bodies && (has_writes || bodies <= kManyBodies);
   const bool pays = small >= kLeastStatements && repeats;
   if (!pays && !is_forced) {
     refusal = {sink, fmt::format("{} statements have {} different bodies", program.steps.size(),
