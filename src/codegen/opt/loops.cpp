@@ -241,12 +241,15 @@ UOp mark_parallel_loops(UOp sink) {
 }
 
 bool runs_in_order(UOp sink) {
+  const auto writes_memory = [](UOp effect) {
+    while (effect.is(Op::END)) effect = effect.src(0);
+    return is_memory_store(effect) && place_of(effect.src(0)).base.is(Op::DEFINE_GLOBAL);
+  };
   const std::vector<UOp> order = toposort(sink);
-  return std::ranges::any_of(order, [](UOp n) {
-    if (!n.is(Op::AFTER) || !n.dtype().is_pointer() || is_register(n)) return false;
-    const auto waits = n.srcs().subspan(1);
-    return place_of(n).base.is(Op::DEFINE_GLOBAL) &&
-           std::ranges::any_of(waits, [](UOp s) { return is_effect(s.op()); });
+  return std::ranges::any_of(order, [&](UOp n) {
+    return n.is(Op::AFTER) && n.dtype().is_pointer() && !is_register(n) &&
+           place_of(n).base.is(Op::DEFINE_GLOBAL) &&
+           std::ranges::any_of(n.srcs().subspan(1), writes_memory);
   });
 }
 
