@@ -357,6 +357,16 @@ LoopPlan plan_of(std::span<const UOp> order, const LoopEvents& events, OutputMem
   return plan;
 }
 
+// What the first statement computes whose body no other has.
+UOp one_of_a_kind(const LoopPlan& plan) {
+  std::vector<uint32_t> steps(plan.program.bodies.size());
+  for (const LoopStep& s : plan.program.steps) steps[s.body]++;
+  const auto is_alone = [&](const LoopStep& s) { return steps[s.body] == 1; };
+  const auto at = std::ranges::find_if(plan.program.steps, is_alone);
+  const LoopStep& step = at == plan.program.steps.end() ? plan.program.steps[0] : *at;
+  return plan.statements->root_of(plan.statements->statements()[step.statement]);
+}
+
 }  // namespace
 
 // A graph without writes has as many statements as its sums and its formulas fill, if they are
@@ -422,8 +432,9 @@ std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const Kerne
           : small >= kLeastRepeats * bodies && (has_writes || bodies <= kManyBodies);
   const bool pays = small >= kLeastStatements && repeats;
   if (!pays && !is_forced) {
-    refusal = {sink, fmt::format("{} statements have {} different bodies", program.steps.size(),
-                                 program.bodies.size())};
+    refusal = {one_of_a_kind(plan),
+               fmt::format("{} statements have {} different bodies, such as that of",
+                           program.steps.size(), program.bodies.size())};
     return {};
   }
   return Composer(sink, *plan.statements, program, limits, device).run(sink);
