@@ -31,9 +31,11 @@ class TensorIO(io.RawIOBase):
         self._place = 0
 
     def readable(self) -> bool:
+        """Always."""
         return True
 
     def seekable(self) -> bool:
+        """Always."""
         return True
 
     def readinto(self, buffer: Any) -> int:
