@@ -42,7 +42,7 @@ struct GpuTensorText {
   std::string_view wait_boxes;    // for all groups but $n
   // The function of a product, and what it is called; sums are read once `done`, of sums $v.
   std::string (*function)(UOp wmma, std::string_view name, std::string_view sums_type,
-                          std::string_view memory_type);
+                          std::string_view memory_type, std::string_view first_type);
   std::string_view done;
 };
 

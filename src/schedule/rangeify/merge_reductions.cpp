@@ -31,6 +31,7 @@ namespace weft {
 namespace {
 
 constexpr double kLeastRows = 16;    // with fewer, the range itself is for several cores
+constexpr double kMostTile = 128, kLeastTiled = 32;  // columns and rows of products in tiles
 constexpr double kClearly = 0.95;    // of a time: estimates that differ by less are the same
 constexpr double kMostBlocks = 256;  // sums of blocks that are added up in a row
 // Bytes of cache for each place of a block: of a core's own cache, which holds what several rows
@@ -57,6 +58,7 @@ class Merger {
   Merger(UOp sink, const KernelLimits& limits)
       : sink_(sink),
         arena_(sink.arena()),
+        limits_(limits),
         machine_(limits.machine),
         values_(stored_values(sink)),
         numbers_(arena_),
@@ -119,12 +121,15 @@ class Merger {
     std::optional<Group> best;
     Group group{v.value()};
     while (true) {
-      if (find_loops(group, v) && pays(group, i)) best = group;
+      const bool is_possible = find_loops(group, v) && (limits_.sequences || is_tiled(group.loops));
+      if (is_possible && pays(group, i)) best = group;
       if (!put_in_one(group, i)) break;
     }
     if (!best) return false;
     for (const uint32_t k : best->put_in) is_gone_[k] = true;
-    const UOp value = with_block_loops(best->value, best->loops);
+    // Without loops that follow each other, codegen does all of the group in tiles.
+    const UOp value =
+        limits_.sequences ? with_block_loops(best->value, best->loops) : best->value;
     std::vector<UOp> srcs(v.node.srcs().begin(), v.node.srcs().end());
     srcs[0] = arena_.make(Op::CONTIGUOUS, value.dtype(), {value});
     replaced_.put(v.node, arena_.with_srcs(v.node, srcs));
@@ -249,6 +254,48 @@ class Merger {
     out.end = end_of_places(out.reductions, along);
     if (out.end && !is_subset(ranges_of(out.end), out.rows)) out.end = {};
     return places >= 2 * out.block && weft::places(out.rows) >= kLeastRows;
+  }
+
+  // ---- tiles
+
+  static bool is_half(DType type) {
+    return type == dtypes::float16 || type == dtypes::bfloat16;
+  }
+  // A sum of products of narrow floats, of which one factor depends on the range alone and one on
+  // neither of the loops that the other does.
+  static bool is_product(UOp n, UOp body) {
+    return n.arg_op() == Op::ADD && n.dtype() == dtypes::float32 && body.is(Op::MUL) &&
+           std::ranges::all_of(body.srcs(), [](UOp f) {
+             return f.is(Op::CAST) && is_half(f.src(0).dtype());
+           });
+  }
+
+  // What codegen/opt/merged_tiles does: maxima and sums of scores that are products, and products
+  // of what they give, with rows and columns that fill tiles.
+  bool is_tiled(const BlockLoops& loops) const {
+    bool has_scores = false, has_columns = false;
+    for (const MergedReduction& r : loops.reductions) {
+      if (r.correction == Correction::kSquaredDeviations) return false;
+      bool is_known = true;
+      visit_computation({&r.body, 1}, [&](UOp n) {
+        if (!n.is(Op::REDUCE) || !is_in_scope(loops.range, n)) return;
+        has_scores = true;
+        is_known = is_known && n.src_count() == 2 && n.src(1).src(0).is_const() &&
+                   is_product(n, n.src(0)) && places(n.srcs().subspan(1)) <= kMostTile;
+      });
+      const size_t free = ranges_of(r.reduce).size() - loops.rows.size();
+      if (!is_known || free > 1) return false;
+      if (free == 0) continue;
+      has_columns = true;
+      if (!is_product(r.reduce, r.body)) return false;
+      for (UOp c : ranges_of(r.reduce)) {
+        const bool is_column = !has_range(loops.rows, c);
+        if (is_column && places({&c, 1}) > kMostTile) return false;
+      }
+    }
+    double most = 0;
+    for (UOp r : loops.rows) most = std::max(most, places({&r, 1}));
+    return has_scores && has_columns && most >= kLeastTiled;
   }
 
   // What is read along the range lies side by side.
@@ -394,6 +441,7 @@ class Merger {
 
   UOp sink_;
   Arena& arena_;
+  const KernelLimits& limits_;
   Machine machine_;
   std::vector<StoredValue> values_;
   std::vector<uint32_t> user_;  // the one value that reads each
@@ -406,7 +454,7 @@ class Merger {
 }  // namespace
 
 UOp merge_reductions(UOp sink, const KernelLimits& limits) {
-  return limits.sequences ? Merger(sink, limits).run() : sink;
+  return limits.sequences || limits.tile_bytes > 0 ? Merger(sink, limits).run() : sink;
 }
 
 }  // namespace weft
