@@ -279,11 +279,14 @@ class Writer {
     const auto is_kept = [&](UOp s) { return has(kept, s); };
     return rebuild_part(n, is_kept, [&](UOp s, std::span<const UOp> srcs) {
       const UOp made = arena_.with_srcs(s, srcs);
-      if (!s.is(Op::LOAD) || is_register(s.src(0))) return made;
-      const UOp zero = arena_.make(Op::CONST, s.dtype(), {}, Arg::bits(0));
-      return s.src_count() == 3 ? load(made.src(0), made.src(1) & gate, made.src(2))
-                                : load(made.src(0), gate, zero);
+      return s.is(Op::LOAD) && !is_register(s.src(0)) ? read_only_if_here(made, gate) : made;
     });
+  }
+  UOp read_only_if_here(UOp read, UOp gate) const {
+    if (gate.is_const()) return read;
+    const UOp zero = arena_.make(Op::CONST, read.dtype(), {}, Arg::bits(0));
+    return read.src_count() == 3 ? load(read.src(0), read.src(1) & gate, read.src(2))
+                                 : load(read.src(0), gate, zero);
   }
 
   // The identity past the end of the range.
@@ -443,7 +446,6 @@ class Writer {
                            std::pair(t_.columns, eighth * 8 + x_ * 2 + pair)};
     const UOp store = t_.end.src(0);
     std::vector<UOp> srcs(store.srcs().begin(), store.srcs().end());
-    srcs[1] = substitute(reads_after(t_.value, done), results);
     std::vector<UOp> gates(srcs.begin() + 2, srcs.end());
     for (const auto& [range, places] : {std::pair(t_.rows, kTileRows), std::pair(t_.columns, columns_)}) {
       if (size_of(range) % places != 0) gates.push_back(range < size_of(range));
@@ -451,7 +453,8 @@ class Writer {
     srcs.resize(2);
     if (gates.size() > 0) srcs.push_back(gates[0]);
     for (size_t i = 1; i < gates.size(); i++) srcs[2] = srcs[2] & gates[i];
-    if (srcs.size() == 3) srcs[1] = read_only_if(srcs[1], srcs[2]);
+    const UOp gate = srcs.size() == 3 ? srcs[2] : bool_const(arena_, true);
+    srcs[1] = substitute(reads_after(t_.value, done, gate), results);
     std::vector<UOp> all{replace_ranges(arena_.with_srcs(store, srcs), to)};
     all.insert(all.end(), around_.begin(), around_.end());
     all.insert(all.end(), {half, eighth, pair});
@@ -475,8 +478,8 @@ class Writer {
     return out;
   }
 
-  // What is read of memory for the results is read when registers are free.
-  UOp reads_after(UOp value, UOp done) const {
+  // What is read of memory for the results is read when registers are free, and where they count.
+  UOp reads_after(UOp value, UOp done, UOp gate) const {
     std::vector<UOp> kept;
     for (const MergedReduction& r : t_.reductions) kept.push_back(r.reduce);
     const auto is_kept = [&](UOp n) { return has(kept, n); };
@@ -486,7 +489,7 @@ class Writer {
       if (!is_read) return arena_.with_srcs(n, srcs);
       std::vector<UOp> all(srcs.begin(), srcs.end());
       all[0] = index(after(srcs[0].src(0), done), srcs[0].src(1));
-      return arena_.with_srcs(n, all);
+      return read_only_if_here(arena_.with_srcs(n, all), gate);
     });
   }
 
