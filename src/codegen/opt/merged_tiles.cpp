@@ -45,6 +45,9 @@ namespace {
 // Blocks in local memory: what a product reads may be read until two WAITs later.
 constexpr int64_t kStages = 3;
 constexpr int64_t kShared = 4;  // threads that share a row
+// With more columns, the registers of a multiprocessor hold one group, in which products and what
+// is done with their results go on side by side.
+constexpr int64_t kMostOfTwoGroups = 64;
 
 int64_t size_of(UOp range) { return range.src(0).const_int(); }
 int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
@@ -66,6 +69,7 @@ class Writer {
     next_id_ = free_range_id(sink);
     places_ = size_of(t_.along);
     columns_ = rounded_up(size_of(t_.columns), kTileSide);
+    is_ahead_ = columns_ > kMostOfTwoGroups;
   }
 
   UOp run() {
@@ -198,20 +202,24 @@ class Writer {
     const UOp ready = arena_.make(Op::BARRIER, dtypes::void_, {idle});
     const UOp fetched = fetch_block(number(0), ready, true);
     step_ = new_range(blocks_, AxisType::kLoop);
-    const UOp wait = arena_.make(Op::WAIT, dtypes::void_, {fetched, step_}, Arg::integer(0));
-    const UOp arrived = arena_.make(Op::BARRIER, dtypes::void_, {wait});
-    const UOp ahead = fetch_block(step_ + 1, arrived, false);
-    tiles_ = after(local_, ahead);
+    if (is_ahead_) {
+      multiply_ahead(fetched);
+    } else {
+      const UOp next = fetch_block(step_ + 1, arrived(std::array{fetched, step_}), false);
+      tiles_ = after(local_, next);
+      for (const Part& part : second_)
+        scores_.push_back(kept_scores(multiply_scores(part, step_), step_));
+    }
     for (auto& of_reduction : states_) {
       for (State& s : of_reduction) s.old = after(s.memory, std::array{s.started, step_});
     }
-    for (const Part& part : second_) multiply_scores(part);
     for (size_t i = 0; i < states_.size(); i++) reduce_block(i);
     // One END closes the loop: the last write comes after all others.
     std::vector<State> all;
     for (const auto& of_reduction : states_)
       all.insert(all.end(), of_reduction.begin(), of_reduction.end());
     std::vector<UOp> waits{all.back().started, step_};
+    waits.insert(waits.end(), ahead_.begin(), ahead_.end());
     for (size_t i = 0; i + 1 < all.size(); i++) waits.push_back(all[i].old.assign(all[i].now));
     return end(after(all.back().memory, waits).assign(all.back().now), step_);
   }
@@ -229,21 +237,48 @@ class Writer {
     }
   }
 
-  void multiply_scores(const Part& second) {
+  // What was fetched is there, for all threads.
+  UOp arrived(std::span<const UOp> waits) const {
+    const UOp wait = arena_.make(Op::WAIT, dtypes::void_, waits, Arg::integer(0));
+    return arena_.make(Op::BARRIER, dtypes::void_, {wait});
+  }
+
+  // The scores of a block are multiplied while those of the block before are used.
+  void multiply_ahead(UOp fetched) {
+    UOp before = fetch_block(number(1), arrived(std::array{fetched}), false);
+    tiles_ = after(local_, before);
+    std::vector<UOp> memories, waits;
+    for (const Part& part : second_) {
+      memories.push_back(new_register(dtypes::float32.vec(uint16_t(block_ / 2))));
+      waits.push_back(memories.back().assign(multiply_scores(part, number(0))));
+    }
+    waits.push_back(before);
+    waits.push_back(step_);
+    for (UOp memory : memories) scores_.push_back(after(memory, waits));
+    const UOp next = fetch_block(step_ + 2, arrived(waits), false);
+    tiles_ = after(local_, next);
+    // Past the last block it is that one again, for nothing.
+    const UOp block = min(step_ + 1, blocks_ - 1);
+    for (size_t k = 0; k < second_.size(); k++)
+      ahead_.push_back(scores_[k].assign(multiply_scores(second_[k], block)));
+  }
+
+  UOp multiply_scores(const Part& second, UOp block) const {
     const auto k = size_t(&second - second_.data());
     const DType type = dtypes::float32.vec(uint16_t(block_ / 2));
     UOp sums = arena_.make(Op::CONST, type, {}, Arg::bits(0));
-    const UOp at = step_ % kStages * block_elements_ + (first_elements_ + second.offset);
+    const UOp at = block % kStages * block_elements_ + (first_elements_ + second.offset);
     for (int64_t d = 0; d < second.depth; d += kTileDepth) {
-      const UOp a = index(tiles_, simplify(warp_ / 4 * kTileBlock + (first_[k].offset + d * kTileRows)));
+      const UOp a = index(
+          tiles_, simplify(warp_ / 4 * kTileBlock + (first_[k].offset + d * kTileRows)));
       const UOp b = index(tiles_, simplify(at + d * block_));
       sums = product(sums, a, b, first_[k].factor.is_transposed, second.factor.is_transposed);
     }
-    const UOp memory = new_register(type);
-    scores_.push_back(after(memory, memory_store(memory, sums)));
+    return sums;
   }
-  UOp memory_store(UOp memory, UOp value) const {
-    return after(memory, std::array{step_}).assign(value);
+  UOp kept_scores(UOp sums, UOp step) {
+    const UOp memory = new_register(sums.dtype());
+    return after(memory, after(memory, std::array{step}).assign(sums));
   }
 
   UOp product(UOp sums, UOp a, UOp b, bool is_a_transposed, bool is_b_transposed) const {
@@ -313,18 +348,20 @@ class Writer {
 
   // What the threads of a row have, as one, of both rows of a thread.
   std::array<UOp, 2> shared(Op op, std::array<UOp, 2> own, std::span<const UOp> waits) {
-    const UOp memory = define_local(arena_, own[0].dtype(), kTileRows * kShared, arena_.fresh_id());
-    const UOp open = after(memory, waits);
+    // Written before either is read: one barrier is enough for both.
+    const int64_t quads = kTileThreads / kShared;
+    std::array<UOp, 2> memory, out;
     std::vector<UOp> stores;
-    for (const int64_t half : {0, 1})
-      stores.push_back(index(open, own_row(half) * kShared + x_).assign(own[size_t(half)]));
-    std::array<UOp, 2> out;
-    const UOp filled = after(memory, stores);
-    for (const int64_t half : {0, 1}) {
-      UOp& all = out[size_t(half)];
+    const UOp quad = (warp_ * 8 + y_) * kShared;
+    for (const size_t half : {0, 1}) {
+      memory[half] = define_local(arena_, own[half].dtype(), quads * kShared, arena_.fresh_id());
+      stores.push_back(index(after(memory[half], waits), quad + x_).assign(own[half]));
+    }
+    for (const size_t half : {0, 1}) {
+      const UOp filled = after(memory[half], stores);
       for (int64_t k = 0; k < kShared; k++) {
-        const UOp one = load(index(filled, own_row(half) * kShared + k));
-        all = k == 0 ? one : combined(op, all, one);
+        const UOp one = load(index(filled, quad + k));
+        out[half] = k == 0 ? one : combined(op, out[half], one);
       }
     }
     return out;
@@ -342,7 +379,11 @@ class Writer {
     if (t_.products[i]) return add_products(i, base);
     const Op op = r.reduce.arg_op();
     std::array<UOp, 2> now{reduced(r, 0), reduced(r, 1)};
-    if (is_base(i)) now = shared(op, now, std::array{step_});
+    if (is_base(i)) {
+      std::vector<UOp> waits{step_};
+      waits.insert(waits.end(), ahead_.begin(), ahead_.end());
+      now = shared(op, now, waits);
+    }
     for (const int64_t half : {0, 1}) {
       UOp old = states_[i][size_t(half)].old;
       if (base != nullptr) old = old * base->factor[size_t(half)];
@@ -498,12 +539,13 @@ class Writer {
   int64_t block_;
   TileCopies copies_;
   int64_t next_id_ = 0, places_ = 0, columns_ = 0;
+  bool is_ahead_;
   int64_t first_elements_ = 0, block_elements_ = 0;  // of local memory
   std::vector<UOp> around_;
   UOp first_row_, warp_, y_, x_, thread_, blocks_, end_, local_, step_, tiles_;
   std::vector<Part> first_, second_, products_;
   std::vector<std::vector<State>> states_;  // by reduction
-  std::vector<UOp> scores_;
+  std::vector<UOp> scores_, ahead_;  // of this block, of the next one
   std::vector<Base> bases_;
 };
 
