@@ -108,22 +108,22 @@ std::string places(int64_t count) {
   for (int64_t i = 0; i < count; i++) out += fmt::format("{}%{}", i == 0 ? "" : ", ", i);
   return out;
 }
-std::string operands(int64_t count) {
+std::string operands(int64_t count, char kind) {
   std::string out;
   for (int64_t i = 0; i < count; i++)
-    out += fmt::format("{}\"+f\"(d.v[{}])", i == 0 ? "" : ", ", i);
+    out += fmt::format("{}\"{}f\"(d.v[{}])", i == 0 ? "" : ", ", kind, i);
   return out;
 }
 
 // $T sums, $M memory, $F the name of the factors' dtype, $N columns, $A and $B whether transposed,
 // $S the places and $O the operands of the sums, $a and $b the places of the factors.
 constexpr std::string_view kProduct =
-    R"(static __device__ __forceinline__ $T $W($T d, const $M* a, const $M* b, int thread) {
-  const unsigned at_a = local_at(a), at_b = local_at(b);
+    R"(static __device__ __forceinline__ $T $W($pconst $M* a, const $M* b, int thread) {
+$z  const unsigned at_a = local_at(a), at_b = local_at(b);
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-#pragma unroll
-  for (int k = 0; k < 4; k++) {
+$f#pragma unroll
+  for (int k = $k; k < 4; k++) {
     asm volatile("wgmma.mma_async.sync.aligned.m64n$Nk16.f32.$F.$F {$S}, %$a, %$b, 1, 1, 1, $A, $B;" : $O : "l"(tile_at(at_a + k * ($A ? 2048 : 32))), "l"(tile_at(at_b + k * ($B ? 2048 : 32))));
   }
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
@@ -148,6 +148,16 @@ constexpr std::string_view kProduct =
 #endif
   return d;
 }
+)";
+
+// What a product to be added to nothing begins with: sums without a value, then the first product.
+constexpr std::string_view kNoSums = R"(  $T d;
+#ifndef __CUDA_ARCH_FEAT_SM90_ALL
+  for (int k = 0; k < $N / 2; k++) d.v[k] = 0.0f;
+#endif
+)";
+constexpr std::string_view kFirstProduct =
+    R"(  asm volatile("wgmma.mma_async.sync.aligned.m64n$Nk16.f32.$F.$F {$S}, %$a, %$b, 0, 1, 1, $A, $B;" : $o : "l"(tile_at(at_a)), "l"(tile_at(at_b)));
 )";
 
 // $P is the first factor as a thread holds it, $w the places of four words of it and $d that of the
@@ -194,7 +204,15 @@ std::string function_of(UOp wmma, std::string_view name, std::string_view sums_t
                         std::string_view memory_type, std::string_view first_type) {
   const int64_t columns = wmma.ints()[0], sums = columns / 2;
   const bool is_bfloat = wmma.src(1).dtype().element() == dtypes::bfloat16;
-  const std::string_view text = wmma.src(1).dtype().is_pointer() ? kProduct : kHeldProduct;
+  const bool is_first = wmma.src(0).is_const();
+  std::string text(wmma.src(1).dtype().is_pointer() ? kProduct : kHeldProduct);
+  const auto put_in = [&](std::string_view mark, std::string_view what) {
+    if (const size_t at = text.find(mark); at != std::string::npos) text.replace(at, 2, what);
+  };
+  put_in("$p", is_first ? "" : "$T d, ");
+  put_in("$z", is_first ? kNoSums : "");
+  put_in("$f", is_first ? kFirstProduct : "");
+  put_in("$k", is_first ? "1" : "0");
   std::string out;
   for (size_t i = 0; i < text.size(); i++) {
     if (text[i] != '$') {
@@ -215,7 +233,8 @@ std::string function_of(UOp wmma, std::string_view name, std::string_view sums_t
       case 'A': out += fmt::format("{}", wmma.ints()[1]); break;
       case 'B': out += fmt::format("{}", wmma.ints()[2]); break;
       case 'S': out += places(sums); break;
-      case 'O': out += operands(sums); break;
+      case 'O': out += operands(sums, '+'); break;
+      case 'o': out += operands(sums, '='); break;
       case 'a': out += fmt::format("{}", sums); break;
       default: out += fmt::format("{}", sums + 1);
     }

@@ -192,12 +192,14 @@ class GpuCRenderer : public CStyleRenderer {
     if (dialect_.tensor == nullptr) no_text(n);
     const bool is_held = !n.src(1).dtype().is_pointer();
     const DType factor = n.src(1).dtype().element();
-    const std::string name = fmt::format("wmma_{}_{}_{}{}", factor.name(), n.ints()[0],
-                                         is_held ? "r" : std::to_string(n.ints()[1]), n.ints()[2]);
+    const bool is_first = n.src(0).is_const() && n.src(0).bits() == 0 && !is_held;
+    const std::string name = fmt::format("wmma_{}_{}_{}{}{}", factor.name(), n.ints()[0],
+                                         is_held ? "r" : std::to_string(n.ints()[1]), n.ints()[2],
+                                         is_first ? "_first" : "");
     const std::string of_a = is_held ? type(n.src(1).dtype()) : memory_type(factor);
     function(name, dialect_.tensor->function(n, name, type(n.dtype()), memory_type(factor), of_a));
     define(n,
-           fmt::format("{}({}, {}, {}, {})", name, text(n.src(0)),
+           fmt::format("{}({}{}, {}, {})", name, is_first ? "" : text(n.src(0)) + ", ",
                        is_held ? text(n.src(1)) : start_of(n.src(1)), start_of(n.src(2)),
                        text(n.src(3))),
            kPostfix);

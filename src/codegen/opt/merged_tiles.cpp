@@ -42,8 +42,9 @@
 namespace weft {
 namespace {
 
-// Blocks in local memory: what a product reads may be read until two WAITs later.
-constexpr int64_t kStages = 3;
+// Blocks in local memory: what a product reads may be read until two WAITs later, and scores that
+// are multiplied ahead are of one block more.
+constexpr int64_t kStages = 4;
 constexpr int64_t kShared = 4;  // threads that share a row
 // With more columns, the registers of a multiprocessor hold one group, in which products and what
 // is done with their results go on side by side.
@@ -207,8 +208,11 @@ class Writer {
     } else {
       const UOp next = fetch_block(step_ + 1, arrived(std::array{fetched, step_}), false);
       tiles_ = after(local_, next);
-      for (const Part& part : second_)
-        scores_.push_back(kept_scores(multiply_scores(part, step_), step_));
+      for (const Part& part : second_) {
+        const UOp sums = kept_scores(multiply_scores(part, step_), std::array{step_});
+        scores_.emplace_back();
+        for (int64_t l = 0; l < block_ / 2; l++) scores_.back().push_back(lane(sums, l));
+      }
     }
     for (auto& of_reduction : states_) {
       for (State& s : of_reduction) s.old = after(s.memory, std::array{s.started, step_});
@@ -219,7 +223,7 @@ class Writer {
     for (const auto& of_reduction : states_)
       all.insert(all.end(), of_reduction.begin(), of_reduction.end());
     std::vector<UOp> waits{all.back().started, step_};
-    waits.insert(waits.end(), ahead_.begin(), ahead_.end());
+    waits.insert(waits.end(), taken_.begin(), taken_.end());
     for (size_t i = 0; i + 1 < all.size(); i++) waits.push_back(all[i].old.assign(all[i].now));
     return end(after(all.back().memory, waits).assign(all.back().now), step_);
   }
@@ -243,24 +247,32 @@ class Writer {
     return arena_.make(Op::BARRIER, dtypes::void_, {wait});
   }
 
-  // The scores of a block are multiplied while those of the block before are used.
+  // The scores of a block are multiplied while those of the block before are used: those that are
+  // used are kept apart from those that are under way.
   void multiply_ahead(UOp fetched) {
-    UOp before = fetch_block(number(1), arrived(std::array{fetched}), false);
+    const UOp before = fetch_block(number(1), arrived(std::array{fetched}), false);
     tiles_ = after(local_, before);
-    std::vector<UOp> memories, waits;
+    std::vector<UOp> kept, waits;
     for (const Part& part : second_) {
-      memories.push_back(new_register(dtypes::float32.vec(uint16_t(block_ / 2))));
-      waits.push_back(memories.back().assign(multiply_scores(part, number(0))));
+      const UOp first = kept_scores(multiply_scores(part, number(0)), around_);
+      for (int64_t l = 0; l < block_ / 2; l++) {
+        kept.push_back(new_register(dtypes::float32));
+        waits.push_back(after(kept.back(), around_).assign(lane(first, l)));
+      }
     }
     waits.push_back(before);
     waits.push_back(step_);
-    for (UOp memory : memories) scores_.push_back(after(memory, waits));
+    for (size_t k = 0; k < kept.size(); k++) {
+      if (k % size_t(block_ / 2) == 0) scores_.emplace_back();
+      scores_.back().push_back(after(kept[k], waits));
+    }
     const UOp next = fetch_block(step_ + 2, arrived(waits), false);
     tiles_ = after(local_, next);
     // Past the last block it is that one again, for nothing.
     const UOp block = min(step_ + 1, blocks_ - 1);
-    for (size_t k = 0; k < second_.size(); k++)
-      ahead_.push_back(scores_[k].assign(multiply_scores(second_[k], block)));
+    for (const Part& part : second_)
+      next_scores_.push_back(kept_scores(multiply_scores(part, block), std::array{step_}));
+    for (UOp scores : next_scores_) ahead_.push_back(scores.src(1));
   }
 
   UOp multiply_scores(const Part& second, UOp block) const {
@@ -276,9 +288,9 @@ class Writer {
     }
     return sums;
   }
-  UOp kept_scores(UOp sums, UOp step) {
+  UOp kept_scores(UOp sums, std::span<const UOp> loops) {
     const UOp memory = new_register(sums.dtype());
-    return after(memory, after(memory, std::array{step}).assign(sums));
+    return after(memory, after(memory, loops).assign(sums));
   }
 
   UOp product(UOp sums, UOp a, UOp b, bool is_a_transposed, bool is_b_transposed) const {
@@ -293,7 +305,8 @@ class Writer {
     std::vector<std::pair<UOp, UOp>> pairs;
     for (const Base& b : bases_) pairs.emplace_back(b.of->base, b.base[size_t(half)]);
     for (size_t k = 0; k < scores_.size(); k++) {
-      pairs.emplace_back(t_.scores[k].reduce, lane(scores_[k], at / 2 * 4 + half * 2 + at % 2));
+      pairs.emplace_back(t_.scores[k].reduce,
+                         scores_[k][size_t(at / 2 * 4 + half * 2 + at % 2)]);
     }
     const UOp row = first_row_ + own_row(half), place = place_of_block(at);
     const std::array to = {std::pair(t_.rows, row), std::pair(t_.along, place)};
@@ -393,9 +406,19 @@ class Writer {
     for (const size_t half : {0, 1}) states_[i][half].now = now[half];
   }
 
+  // Those that were under way are those of the next block, before another product begins.
+  void take_next_scores() {
+    if (!is_ahead_ || !taken_.empty()) return;
+    for (size_t k = 0; k < scores_.size(); k++) {
+      for (size_t l = 0; l < scores_[k].size(); l++)
+        taken_.push_back(scores_[k][l].assign(lane(next_scores_[k], int64_t(l))));
+    }
+  }
+
   // Four lanes of a register of sums are of two rows and two columns.
   void add_products(size_t i, const Base* base) {
     const TileProduct& p = *t_.products[i];
+    take_next_scores();
     UOp sums = states_[i][0].old;
     if (base != nullptr) {
       std::vector<UOp> lanes;
@@ -413,7 +436,8 @@ class Writer {
         const int64_t half = l / 2 % 2, place = d / 4 + l / 4 * 2 + l % 2;
         of_a.push_back(counted(element(p.a, half, place), place, 0));
       }
-      const UOp b = index(tiles_, simplify(at + d * columns_));
+      const UOp tiles = taken_.empty() ? tiles_ : after(tiles_, taken_);
+      const UOp b = index(tiles, simplify(at + d * columns_));
       sums = product(sums, vector_of(of_a), b, false, part.factor.is_transposed);
     }
     states_[i][0].now = sums;
@@ -545,7 +569,9 @@ class Writer {
   UOp first_row_, warp_, y_, x_, thread_, blocks_, end_, local_, step_, tiles_;
   std::vector<Part> first_, second_, products_;
   std::vector<std::vector<State>> states_;  // by reduction
-  std::vector<UOp> scores_, ahead_;  // of this block, of the next one
+  std::vector<std::vector<UOp>> scores_;  // of this block, lane by lane
+  std::vector<UOp> next_scores_;
+  std::vector<UOp> ahead_, taken_;  // the next ones are begun, and become those of this block
   std::vector<Base> bases_;
 };
 
