@@ -32,9 +32,9 @@ template <class T> static __device__ __forceinline__ void put(void* to, const T&
   asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" :: "r"(exchanged(local_at(to))), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w));
 }
 static __device__ __forceinline__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-static __device__ __forceinline__ void wait_products() {
+template <int left> static __device__ __forceinline__ void wait_products() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+  asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(left) : "memory");
 #endif
 }
 template <int left> static __device__ __forceinline__ void wait() {
@@ -246,7 +246,7 @@ std::string function_of(UOp wmma, std::string_view name, std::string_view sums_t
 
 constinit const GpuTensorText kCudaTensor{
     .functions = kFunctions,
-    .wait_products = "wait_products();",
+    .wait_products = "wait_products<$n>();",
     .fetch = "fetch($p, $f, $g);",
     .put = "put($p, $v);",
     .commit = "commit();",

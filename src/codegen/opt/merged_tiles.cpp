@@ -42,13 +42,15 @@
 namespace weft {
 namespace {
 
-// Blocks in local memory: what a product reads may be read until two WAITs later, and scores that
-// are multiplied ahead are of one block more.
-constexpr int64_t kStages = 4;
 constexpr int64_t kShared = 4;  // threads that share a row
 // With more columns, the registers of a multiprocessor hold one group, in which products and what
 // is done with their results go on side by side.
 constexpr int64_t kMostOfTwoGroups = 64;
+
+bool is_multiplied_ahead(int64_t columns) { return columns > kMostOfTwoGroups; }
+// Blocks in local memory: one is used, the others are fetched; scores that are multiplied ahead are
+// of one block more. What a product with a held factor reads is free at the next WAIT.
+int64_t stages_of(int64_t columns) { return is_multiplied_ahead(columns) ? 3 : 2; }
 
 int64_t size_of(UOp range) { return range.src(0).const_int(); }
 int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
@@ -70,7 +72,8 @@ class Writer {
     next_id_ = free_range_id(sink);
     places_ = size_of(t_.along);
     columns_ = rounded_up(size_of(t_.columns), kTileSide);
-    is_ahead_ = columns_ > kMostOfTwoGroups;
+    is_ahead_ = is_multiplied_ahead(columns_);
+    stages_ = stages_of(columns_);
   }
 
   UOp run() {
@@ -149,7 +152,7 @@ class Writer {
       block_elements_ += block_ * columns_;
     }
     local_ = define_local(arena_, t_.scores[0].a.dtype(),
-                          first_elements_ + kStages * block_elements_, arena_.fresh_id());
+                          first_elements_ + stages_ * block_elements_, arena_.fresh_id());
   }
 
   struct Part {
@@ -170,7 +173,7 @@ class Writer {
   UOp fetch_block(UOp block, UOp earlier, bool with_first) {
     TileFetcher fetcher(arena_, thread_, next_id_);
     const UOp local = after(local_, earlier), gate = simplify(block < blocks_);
-    const UOp at = block % kStages * block_elements_ + first_elements_;
+    const UOp at = block % stages_ * block_elements_ + first_elements_;
     std::vector<UOp> all;
     if (with_first) {
       const UOp always = bool_const(arena_, true);
@@ -279,7 +282,7 @@ class Writer {
     const auto k = size_t(&second - second_.data());
     const DType type = dtypes::float32.vec(uint16_t(block_ / 2));
     UOp sums = arena_.make(Op::CONST, type, {}, Arg::bits(0));
-    const UOp at = block % kStages * block_elements_ + (first_elements_ + second.offset);
+    const UOp at = block % stages_ * block_elements_ + (first_elements_ + second.offset);
     for (int64_t d = 0; d < second.depth; d += kTileDepth) {
       const UOp a = index(
           tiles_, simplify(warp_ / 4 * kTileBlock + (first_[k].offset + d * kTileRows)));
@@ -409,9 +412,17 @@ class Writer {
   // Those that were under way are those of the next block, before another product begins.
   void take_next_scores() {
     if (!is_ahead_ || !taken_.empty()) return;
+    // What is done with those of this block comes first: their products go on beside it.
+    std::vector<UOp> done = ahead_;
+    for (const auto& of_reduction : states_) {
+      for (const State& s : of_reduction) {
+        if (s.now && of_reduction.size() > 1) done.push_back(s.old.assign(s.now));
+      }
+    }
     for (size_t k = 0; k < scores_.size(); k++) {
+      const UOp next = after(next_scores_[k].src(0), done);
       for (size_t l = 0; l < scores_[k].size(); l++)
-        taken_.push_back(scores_[k][l].assign(lane(next_scores_[k], int64_t(l))));
+        taken_.push_back(scores_[k][l].assign(lane(next, int64_t(l))));
     }
   }
 
@@ -429,7 +440,7 @@ class Writer {
     const size_t k = size_t(std::count_if(t_.products.begin(), t_.products.begin() + ptrdiff_t(i),
                                           [](const auto& q) { return q.has_value(); }));
     const Part& part = products_[k];
-    const UOp at = step_ % kStages * block_elements_ + (first_elements_ + part.offset);
+    const UOp at = step_ % stages_ * block_elements_ + (first_elements_ + part.offset);
     for (int64_t d = 0; d < block_; d += kTileDepth) {
       std::vector<UOp> of_a;
       for (int64_t l = 0; l < kTileDepth / 2; l++) {
@@ -564,6 +575,7 @@ class Writer {
   TileCopies copies_;
   int64_t next_id_ = 0, places_ = 0, columns_ = 0;
   bool is_ahead_;
+  int64_t stages_;
   int64_t first_elements_ = 0, block_elements_ = 0;  // of local memory
   std::vector<UOp> around_;
   UOp first_row_, warp_, y_, x_, thread_, blocks_, end_, local_, step_, tiles_;
@@ -590,7 +602,8 @@ int64_t bytes_of(const MergedTiles& t, int64_t block) {
     }
   }
   constexpr int64_t signals = 1024;
-  return (first + kStages * of_block) * 2 + shared + signals;
+  const int64_t stages = stages_of(rounded_up(size_of(t.columns), kTileSide));
+  return (first + stages * of_block) * 2 + shared + signals;
 }
 
 }  // namespace
