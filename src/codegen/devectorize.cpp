@@ -118,9 +118,9 @@ class Devectorizer {
     for (size_t i = 0; i < 2; i++) {
       const UOp was = n.src(i);
       if (was.dtype().is_pointer() || is_whole(was)) continue;
-      srcs[i] = was.is_const()
-                    ? was
-                    : arena_.make(Op::VECTORIZE, was.dtype(), lanes_of(n, i, srcs, was.dtype().lanes));
+      srcs[i] = was.is_const() ? was
+                               : arena_.make(Op::VECTORIZE, was.dtype(),
+                                             lanes_of(n, i, srcs, was.dtype().lanes));
     }
     return arena_.with_srcs(n, srcs);
   }

@@ -222,9 +222,7 @@ std::string function_of(UOp wmma, std::string_view name, std::string_view sums_t
     switch (text[++i]) {
       case 'T': out += sums_type; break;
       case 'P': out += first_type; break;
-      case 'w':
-        out += fmt::format("%{}, %{}, %{}, %{}", sums, sums + 1, sums + 2, sums + 3);
-        break;
+      case 'w': out += fmt::format("%{}, %{}, %{}, %{}", sums, sums + 1, sums + 2, sums + 3); break;
       case 'd': out += fmt::format("{}", sums + 4); break;
       case 'M': out += memory_type; break;
       case 'W': out += name; break;

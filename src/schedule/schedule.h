@@ -105,7 +105,7 @@ struct KernelLimits {
   // Local memory of a group that multiplies tiles and keeps them in registers from one product to
   // the next (codegen/opt/merged_tiles); 0: none does.
   size_t tile_bytes = 0;
-  Machine machine{};         // what storing and computing cost
+  Machine machine{};  // what storing and computing cost
 };
 
 // Where the scheduler makes its nodes.

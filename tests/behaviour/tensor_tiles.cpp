@@ -267,10 +267,10 @@ UOp window_kernel(Arena& arena) {
   const UOp r = range(arena, 128, 0), n = range(arena, 64, 1),
             j = range(arena, 3, 2, AxisType::kReduce), h = range(arena, 5, 3, AxisType::kReduce),
             w = range(arena, 7, 4, AxisType::kReduce);
-  const UOp a = load(index(define_global(arena, dtypes::bfloat16, kSliced, 1),
-                           (j * 200 + h * 11) + (r + w)));
-  const UOp b = load(index(define_global(arena, dtypes::bfloat16, kOther, 2),
-                           n * 105 + ((j * 5 + h) * 7 + w)));
+  const UOp a =
+      load(index(define_global(arena, dtypes::bfloat16, kSliced, 1), (j * 200 + h * 11) + (r + w)));
+  const UOp b = load(
+      index(define_global(arena, dtypes::bfloat16, kOther, 2), n * 105 + ((j * 5 + h) * 7 + w)));
   const UOp sum =
       reduce(Op::ADD, cast(a, dtypes::float32) * cast(b, dtypes::float32), std::vector{j, h, w});
   const UOp out = index(define_global(arena, dtypes::float32, kResults, 0), r * 64 + n);

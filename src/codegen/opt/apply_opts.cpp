@@ -150,15 +150,15 @@ std::string why_not_stage(UOp sink, const Opt& opt) {
 // Whether its quotient is asked for, which may be one of its parts.
 bool is_divided(UOp sink, UOp range) {
   const std::vector<UOp> order = toposort(sink);
-  return std::ranges::any_of(order,
-                             [&](UOp n) { return n.is(Op::IDIV) && n.src(0) == range; });
+  return std::ranges::any_of(order, [&](UOp n) { return n.is(Op::IDIV) && n.src(0) == range; });
 }
 
 // One product, or several with what depends on them.
 std::string why_not_products(UOp sink, const Opt& opt) {
   const TileCopies copies = copies_of(opt.kind);
   const std::string why = why_not_tiles(sink, opt.axis, opt.amount, copies);
-  return why.empty() || !why_not_merged_tiles(sink, opt.axis, opt.amount, copies).empty() ? why : "";
+  return why.empty() || !why_not_merged_tiles(sink, opt.axis, opt.amount, copies).empty() ? why
+                                                                                          : "";
 }
 
 UOp changed(UOp sink, const Opt& opt) {

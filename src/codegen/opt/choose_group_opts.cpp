@@ -26,7 +26,7 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kThreads = 256;     // of a group, if there is enough to do
+constexpr int64_t kThreads = 256;  // of a group, if there is enough to do
 constexpr int64_t kMostThreads = 1024;
 constexpr int64_t kUnroll = 4;        // reads of a reduction that are under way together
 constexpr int64_t kTransposed = 64;   // of a transposition's tile, on each axis

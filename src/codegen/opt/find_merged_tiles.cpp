@@ -12,6 +12,7 @@
 
 #include "codegen/opt/loops.h"
 #include "codegen/opt/merged_tiles.h"
+#include "codegen/opt/tensor_tiles.h"
 #include "codegen/opt/tile_factors.h"
 #include "codegen/replace_ranges.h"
 #include "ir/arena.h"
@@ -35,15 +36,14 @@ bool is_within(UOp n, std::span<const UOp> loops) {
   return std::ranges::all_of(ranges_of(n), [&](UOp r) { return has(loops, r); });
 }
 
-// The same value, where reductions that have no other in them, of one size, have one range: then
+// The same graph, where reductions that have no other in them, of one size, have one range: then
 // equal ones are one node.
-UOp with_shared_ranges(UOp value) {
+UOp with_shared_ranges(UOp sink) {
   std::map<int64_t, UOp> shared;
   std::unordered_set<UOp> reduced;
-  return rebuild(value, [&](UOp n, std::span<const UOp> srcs) {
+  return rebuild(sink, [&](UOp n, std::span<const UOp> srcs) {
     UOp made = n.arena().with_srcs(n, srcs);
-    const bool is_outer =
-        std::ranges::any_of(srcs, [&](UOp s) { return reduced.contains(s); });
+    const bool is_outer = std::ranges::any_of(srcs, [&](UOp s) { return reduced.contains(s); });
     if (n.is(Op::REDUCE) && !is_outer && n.src_count() == 2 && n.src(1).src(0).is_const()) {
       const UOp range = shared.emplace(size_of(n.src(1)), n.src(1)).first->second;
       const std::pair<UOp, UOp> place{n.src(1), range};
@@ -74,30 +74,30 @@ class Finder {
 
  private:
   std::string look() {
-    if (sink_.src_count() != 1 || !sink_.src(0).is(Op::END)) return "there are several writes";
-    out_.end = sink_.src(0);
-    const UOp store = out_.end.src(0);
-    if (!store.is(Op::STORE) || is_register(store.src(0))) return "it writes no memory";
-    loops_.assign(out_.end.srcs().begin() + 1, out_.end.srcs().end());
-    const bool is_bare = std::ranges::all_of(loops_, [](UOp r) {
-      return r.axis() == AxisType::kGlobal && r.src(0).is_const();
-    });
+    loops_ = loops_of_all(sink_);
+    if (loops_.empty()) return "there are writes in different loops";
+    const UOp sink = with_shared_ranges(sink_);
+    out_.ends.assign(sink.srcs().begin(), sink.srcs().end());
+    const bool are_stores = std::ranges::all_of(
+        out_.ends, [](UOp e) { return e.src(0).is(Op::STORE) && !is_register(e.src(0).src(0)); });
+    if (!are_stores) return "it writes no memory";
+    const bool is_bare = std::ranges::all_of(
+        loops_, [](UOp r) { return r.axis() == AxisType::kGlobal && r.src(0).is_const(); });
     if (!is_bare) return "loops of it are cut already, or of no constant size";
-    out_.value = with_shared_ranges(store.src(1));
-    if (std::string why = find_reductions(); !why.empty()) return why;
+    if (std::string why = find_reductions(sink); !why.empty()) return why;
     if (std::string why = find_scores(); !why.empty()) return why;
     return find_rows();
   }
 
-  std::string find_reductions() {
+  std::string find_reductions(UOp sink) {
     std::vector<UOp> reduces;
-    for (UOp n : toposort(out_.value)) {
+    for (UOp n : toposort(sink)) {
       if (n.is(Op::REDUCE) && is_within(n, loops_)) reduces.push_back(n);
       if (n.is(Op::RANGE) && n.range_id() == axis_) out_.along = n;
     }
     const bool is_of_it = out_.along && std::ranges::any_of(reduces, [&](UOp n) {
-      return n.src_count() == 2 && n.src(1) == out_.along;
-    });
+                            return n.src_count() == 2 && n.src(1) == out_.along;
+                          });
     if (!is_of_it || reduces.size() < 2) return "it is not the range of one of several reductions";
     std::vector<std::pair<UOp, UOp>> bodies;
     for (UOp n : reduces) {
@@ -120,8 +120,8 @@ class Finder {
     for (const MergedReduction& r : out_.reductions) {
       for (UOp n : toposort(r.body)) {
         if (!n.is(Op::REDUCE) || !is_in_scope(out_.along, n)) continue;
-        const bool is_known = std::ranges::any_of(
-            out_.scores, [&](const TileProduct& p) { return p.reduce == n; });
+        const bool is_known =
+            std::ranges::any_of(out_.scores, [&](const TileProduct& p) { return p.reduce == n; });
         if (is_known) continue;
         const bool is_simple = n.src_count() == 2 && n.src(1).src(0).is_const();
         auto p = is_simple ? product_of(n, n.src(0), n.src(1)) : std::nullopt;
@@ -191,8 +191,8 @@ FoundMergedTiles find_merged_tiles(UOp sink, int64_t axis) { return Finder(sink,
 
 std::vector<int64_t> ranges_to_merge(UOp sink) {
   std::vector<int64_t> out;
-  if (sink.src_count() != 1 || !sink.src(0).is(Op::END)) return out;
-  const std::vector<UOp> loops(sink.src(0).srcs().begin() + 1, sink.src(0).srcs().end());
+  const std::vector<UOp> loops = loops_of_all(sink);
+  if (loops.empty()) return out;
   for (UOp n : toposort(sink)) {
     if (n.is(Op::REDUCE) && n.src_count() == 2 && is_within(n, loops))
       out.push_back(n.src(1).range_id());

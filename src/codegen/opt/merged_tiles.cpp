@@ -80,7 +80,7 @@ class Writer {
     make_loops();
     make_factors();
     const UOp done = loop();
-    return sink(write(done));
+    return sink(arena_, write(done));
   }
 
  private:
@@ -101,7 +101,7 @@ class Writer {
 
   void make_loops() {
     const int64_t high = (size_of(t_.rows) + kTileRows - 1) / kTileRows;
-    for (UOp r : t_.end.srcs().subspan(1)) {
+    for (UOp r : t_.ends[0].srcs().subspan(1)) {
       if (r != t_.rows && r != t_.columns) around_.push_back(r);
     }
     end_ = end_of_places(t_.reductions, t_.along);
@@ -147,8 +147,7 @@ class Writer {
     }
     for (const auto& p : t_.products) {
       if (!p) continue;
-      products_.push_back(
-          {factor(p->b, t_.columns, t_.along, columns_), block_, block_elements_});
+      products_.push_back({factor(p->b, t_.columns, t_.along, columns_), block_, block_elements_});
       block_elements_ += block_ * columns_;
     }
     local_ = define_local(arena_, t_.scores[0].a.dtype(),
@@ -284,8 +283,8 @@ class Writer {
     UOp sums = arena_.make(Op::CONST, type, {}, Arg::bits(0));
     const UOp at = block % stages_ * block_elements_ + (first_elements_ + second.offset);
     for (int64_t d = 0; d < second.depth; d += kTileDepth) {
-      const UOp a = index(
-          tiles_, simplify(warp_ / 4 * kTileBlock + (first_[k].offset + d * kTileRows)));
+      const UOp a =
+          index(tiles_, simplify(warp_ / 4 * kTileBlock + (first_[k].offset + d * kTileRows)));
       const UOp b = index(tiles_, simplify(at + d * block_));
       sums = product(sums, a, b, first_[k].factor.is_transposed, second.factor.is_transposed);
     }
@@ -298,9 +297,9 @@ class Writer {
 
   UOp product(UOp sums, UOp a, UOp b, bool is_a_transposed, bool is_b_transposed) const {
     const auto columns = int64_t(sums.dtype().lanes) * 2;
-    return arena_.make(
-        Op::WMMA, sums.dtype(), {sums, a, b, thread_ % 128},
-        Arg::ints(std::array<int64_t, 3>{columns, int64_t(is_a_transposed), int64_t(is_b_transposed)}));
+    return arena_.make(Op::WMMA, sums.dtype(), {sums, a, b, thread_ % 128},
+                       Arg::ints(std::array<int64_t, 3>{columns, int64_t(is_a_transposed),
+                                                        int64_t(is_b_transposed)}));
   }
 
   // A formula of a row and a place of the block, as the thread has it.
@@ -308,8 +307,7 @@ class Writer {
     std::vector<std::pair<UOp, UOp>> pairs;
     for (const Base& b : bases_) pairs.emplace_back(b.of->base, b.base[size_t(half)]);
     for (size_t k = 0; k < scores_.size(); k++) {
-      pairs.emplace_back(t_.scores[k].reduce,
-                         scores_[k][size_t(at / 2 * 4 + half * 2 + at % 2)]);
+      pairs.emplace_back(t_.scores[k].reduce, scores_[k][size_t(at / 2 * 4 + half * 2 + at % 2)]);
     }
     const UOp row = first_row_ + own_row(half), place = place_of_block(at);
     const std::array to = {std::pair(t_.rows, row), std::pair(t_.along, place)};
@@ -343,7 +341,8 @@ class Writer {
   // The identity past the end of the range.
   UOp counted(UOp value, int64_t at, uint64_t identity) const {
     if (places_ % block_ == 0) return value;
-    return where(place_of_block(at) < places_, value, constant_bits(arena_, value.dtype(), identity));
+    return where(place_of_block(at) < places_, value,
+                 constant_bits(arena_, value.dtype(), identity));
   }
 
   UOp combined(Op op, UOp a, UOp b) const { return arena_.make(op, a.dtype(), {a, b}); }
@@ -493,7 +492,7 @@ class Writer {
 
   // ---- results
 
-  UOp write(UOp done) {
+  std::vector<UOp> write(UOp done) {
     const UOp half = new_range(2, AxisType::kUpcast),
               eighth = new_range(columns_ / 8, AxisType::kUpcast),
               pair = new_range(2, AxisType::kLane);
@@ -520,29 +519,39 @@ class Writer {
     }
     const std::array to = {std::pair(t_.rows, first_row_ + own_row(half)),
                            std::pair(t_.columns, eighth * 8 + x_ * 2 + pair)};
-    const UOp store = t_.end.src(0);
+    std::vector<UOp> ends;
+    for (UOp e : t_.ends) {
+      std::vector<UOp> all{replace_ranges(stored(e.src(0), done, results), to)};
+      all.insert(all.end(), around_.begin(), around_.end());
+      all.insert(all.end(), {half, eighth, pair});
+      ends.push_back(arena_.with_srcs(e, all));
+    }
+    return ends;
+  }
+
+  // A write of the results, where there are such rows and columns.
+  UOp stored(UOp store, UOp done, std::span<const std::pair<UOp, UOp>> results) const {
     std::vector<UOp> srcs(store.srcs().begin(), store.srcs().end());
     std::vector<UOp> gates(srcs.begin() + 2, srcs.end());
-    for (const auto& [range, places] : {std::pair(t_.rows, kTileRows), std::pair(t_.columns, columns_)}) {
+    for (const auto& [range, places] :
+         {std::pair(t_.rows, kTileRows), std::pair(t_.columns, columns_)}) {
       if (size_of(range) % places != 0) gates.push_back(range < size_of(range));
     }
     srcs.resize(2);
     if (gates.size() > 0) srcs.push_back(gates[0]);
     for (size_t i = 1; i < gates.size(); i++) srcs[2] = srcs[2] & gates[i];
     const UOp gate = srcs.size() == 3 ? srcs[2] : bool_const(arena_, true);
-    srcs[1] = substitute(reads_after(t_.value, done, gate), results);
-    std::vector<UOp> all{replace_ranges(arena_.with_srcs(store, srcs), to)};
-    all.insert(all.end(), around_.begin(), around_.end());
-    all.insert(all.end(), {half, eighth, pair});
-    return arena_.with_srcs(t_.end, all);
+    srcs[1] = substitute(reads_after(srcs[1], done, gate), results);
+    return arena_.with_srcs(store, srcs);
   }
 
   UOp finished(const MergedReduction& r, UOp result,
                std::span<const std::pair<UOp, UOp>> before) const {
     UOp out = result;
     if (r.is_nan_when_empty) {
-      const UOp maximum = std::ranges::find(before, t_.reductions[r.on].reduce,
-                                            &std::pair<UOp, UOp>::first)->second;
+      const UOp maximum =
+          std::ranges::find(before, t_.reductions[r.on].reduce, &std::pair<UOp, UOp>::first)
+              ->second;
       const double nan = std::numeric_limits<double>::quiet_NaN();
       out = where(is_lowest(maximum), constant(arena_, out.dtype(), nan), out);
     }
@@ -581,7 +590,7 @@ class Writer {
   UOp first_row_, warp_, y_, x_, thread_, blocks_, end_, local_, step_, tiles_;
   std::vector<Part> first_, second_, products_;
   std::vector<std::vector<State>> states_;  // by reduction
-  std::vector<std::vector<UOp>> scores_;  // of this block, lane by lane
+  std::vector<std::vector<UOp>> scores_;    // of this block, lane by lane
   std::vector<UOp> next_scores_;
   std::vector<UOp> ahead_, taken_;  // the next ones are begun, and become those of this block
   std::vector<Base> bases_;

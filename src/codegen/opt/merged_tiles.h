@@ -22,7 +22,7 @@ struct TileProduct {
 //   a product     REDUCE(ADD, p[row, j] * v[j, column], j), p a formula of scores, is one of them
 // and each of them depends on the ones before as merged_reductions says.
 struct MergedTiles {
-  UOp end, value;  // of the one write
+  std::vector<UOp> ends;  // of the writes, all in the same loops
   UOp rows, columns, along;
   std::vector<MergedReduction> reductions;
   std::vector<TileProduct> scores;

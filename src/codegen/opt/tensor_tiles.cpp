@@ -69,18 +69,6 @@ bool writes_in_order(UOp sink, UOp r) {
   return true;
 }
 
-// The loops of all ENDs, where they have the same ones.
-std::vector<UOp> loops_of_all(UOp sink) {
-  std::vector<UOp> out;
-  for (UOp e : sink.srcs()) {
-    if (!e.is(Op::END)) return {};
-    const std::vector<UOp> loops(e.srcs().begin() + 1, e.srcs().end());
-    if (out.empty()) out = loops;
-    if (!std::ranges::is_permutation(out, loops)) return {};
-  }
-  return out;
-}
-
 // Whether a condition is about nothing but places of what is summed: then both factors have it.
 bool is_of_sum(UOp condition, UOp reduce) {
   return std::ranges::all_of(ranges_of(condition), [&](UOp r) {
@@ -266,6 +254,17 @@ class Tiler {
 
 }  // namespace
 
+std::vector<UOp> loops_of_all(UOp sink) {
+  std::vector<UOp> out;
+  for (UOp e : sink.srcs()) {
+    if (!e.is(Op::END)) return {};
+    const std::vector<UOp> loops(e.srcs().begin() + 1, e.srcs().end());
+    if (out.empty()) out = loops;
+    if (!std::ranges::is_permutation(out, loops)) return {};
+  }
+  return out;
+}
+
 FoundContraction find_tile_contraction(UOp sink, int64_t axis) {
   const auto none = [](const char* why) { return FoundContraction{{}, why}; };
   const UOp sum = range_by_id(sink, axis);
@@ -324,7 +323,8 @@ FoundContraction find_tile_contraction(UOp sink, int64_t axis) {
 }
 
 bool is_summed_as_one(const TileContraction& c) {
-  const int64_t all = places_of_sum(c), one_by_one = all / size_of(c.sum) * steps_for(size_of(c.sum));
+  const int64_t all = places_of_sum(c),
+                one_by_one = all / size_of(c.sum) * steps_for(size_of(c.sum));
   return c.reduce.src_count() > 2 && 2 * one_by_one >= 3 * steps_for(all);
 }
 
@@ -342,7 +342,8 @@ std::string why_not_tiles(UOp sink, int64_t axis, int64_t columns, TileCopies co
       (size_of(c.sum) % kTileDepth != 0 && !is_as_one)) {
     return "the loops are not made of whole tiles";
   }
-  if (is_as_one) return copies == TileCopies::kBoxes ? "no factor is an array of up to five axes" : "";
+  if (is_as_one)
+    return copies == TileCopies::kBoxes ? "no factor is an array of up to five axes" : "";
   int64_t steps = size_of(c.sum) / kTileDepth;
   for (UOp r : c.reduce.srcs().subspan(1)) steps *= r == c.sum ? 1 : size_of(r);
   if (steps < 2) return "there is one step alone";

@@ -3,19 +3,23 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "codegen/opt/tile_factors.h"
 #include "ir/node.h"
 
 namespace weft {
 
-// data[row, column] = f(sum over k of a[row, k] * b[k, column], ...), of any number of outputs, where a
-// and b are float16 or bfloat16 and the sum is float32. Other loops may stand around, and other
-// ranges be summed over, too.
+// data[row, column] = f(sum over k of a[row, k] * b[k, column], ...), of any number of outputs,
+// where a and b are float16 or bfloat16 and the sum is float32. Other loops may stand around, and
+// other ranges be summed over, too.
 struct TileContraction {
   UOp reduce{}, rows{}, columns{}, sum{};
   UOp a{}, b{};  // memory, or values of it
 };
+
+// The loops of all ENDs of a kernel, where they have the same ones; else none.
+std::vector<UOp> loops_of_all(UOp sink);
 
 // The contraction over the reduction `axis`; why there is none.
 struct FoundContraction {

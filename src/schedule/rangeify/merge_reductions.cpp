@@ -30,8 +30,9 @@
 namespace weft {
 namespace {
 
-constexpr double kLeastRows = 16;    // with fewer, the range itself is for several cores
-constexpr double kMostTile = 128, kLeastTiled = 32;  // columns and rows of products in tiles
+constexpr double kLeastRows = 16;  // with fewer, the range itself is for several cores
+// Columns and rows of products in tiles, and the side of one.
+constexpr double kMostTile = 128, kLeastTiled = 32, kTile = 64;
 constexpr double kClearly = 0.95;    // of a time: estimates that differ by less are the same
 constexpr double kMostBlocks = 256;  // sums of blocks that are added up in a row
 // Bytes of cache for each place of a block: of a core's own cache, which holds what several rows
@@ -128,8 +129,7 @@ class Merger {
     if (!best) return false;
     for (const uint32_t k : best->put_in) is_gone_[k] = true;
     // Without loops that follow each other, codegen does all of the group in tiles.
-    const UOp value =
-        limits_.sequences ? with_block_loops(best->value, best->loops) : best->value;
+    const UOp value = limits_.sequences ? with_block_loops(best->value, best->loops) : best->value;
     std::vector<UOp> srcs(v.node.srcs().begin(), v.node.srcs().end());
     srcs[0] = arena_.make(Op::CONTIGUOUS, value.dtype(), {value});
     replaced_.put(v.node, arena_.with_srcs(v.node, srcs));
@@ -258,45 +258,73 @@ class Merger {
 
   // ---- tiles
 
-  static bool is_half(DType type) {
-    return type == dtypes::float16 || type == dtypes::bfloat16;
-  }
-  // A sum of products of narrow floats, of which one factor depends on the range alone and one on
-  // neither of the loops that the other does.
-  static bool is_product(UOp n, UOp body) {
-    return n.arg_op() == Op::ADD && n.dtype() == dtypes::float32 && body.is(Op::MUL) &&
-           std::ranges::all_of(body.srcs(), [](UOp f) {
-             return f.is(Op::CAST) && is_half(f.src(0).dtype());
-           });
+  // A sum of products of float16 or bfloat16 numbers: the one that depends on a range, and the one
+  // that does not.
+  struct NarrowProduct {
+    UOp with, without;
+  };
+  static std::optional<NarrowProduct> narrow_product(UOp reduce, UOp body, UOp range) {
+    if (reduce.arg_op() != Op::ADD || reduce.dtype() != dtypes::float32 || !body.is(Op::MUL))
+      return {};
+    for (const size_t i : {0, 1}) {
+      const UOp with = body.src(i), without = body.src(1 - i);
+      const bool are_casts = with.is(Op::CAST) && without.is(Op::CAST);
+      if (!are_casts || !is_in_scope(range, with) || is_in_scope(range, without)) continue;
+      const DType type = with.src(0).dtype();
+      const bool is_narrow = type == dtypes::float16 || type == dtypes::bfloat16;
+      if (is_narrow && without.src(0).dtype() == type) return NarrowProduct{with, without};
+    }
+    return {};
   }
 
-  // What codegen/opt/merged_tiles does: maxima and sums of scores that are products, and products
-  // of what they give, with rows and columns that fill tiles.
+  // Whether codegen/opt/merged_tiles does it: maxima and sums of scores that are products, and
+  // products of what they give, of rows and columns that fill tiles and fit into local memory.
   bool is_tiled(const BlockLoops& loops) const {
-    bool has_scores = false, has_columns = false;
+    std::vector<UOp> scores, columns, rows = loops.rows;
+    DType type = dtypes::void_;
+    double held = 0, of_block = 0;  // elements in local memory
+    const auto take = [&](const std::optional<NarrowProduct>& p, UOp rows_of) {
+      if (!p || (type != dtypes::void_ && type != p->with.src(0).dtype())) return false;
+      type = p->with.src(0).dtype();
+      // Rows are a loop of one factor alone.
+      std::erase_if(rows, [&](UOp r) {
+        const UOp other = rows_of == p->with ? p->without : p->with;
+        return !is_in_scope(r, rows_of) || is_in_scope(r, other);
+      });
+      return true;
+    };
     for (const MergedReduction& r : loops.reductions) {
       if (r.correction == Correction::kSquaredDeviations) return false;
       bool is_known = true;
       visit_computation({&r.body, 1}, [&](UOp n) {
-        if (!n.is(Op::REDUCE) || !is_in_scope(loops.range, n)) return;
-        has_scores = true;
-        is_known = is_known && n.src_count() == 2 && n.src(1).src(0).is_const() &&
-                   is_product(n, n.src(0)) && places(n.srcs().subspan(1)) <= kMostTile;
+        if (!n.is(Op::REDUCE) || !is_in_scope(loops.range, n) || has_range(scores, n)) return;
+        scores.push_back(n);
+        const auto p = narrow_product(n, n.src(0), loops.range);
+        const auto sum = n.srcs().subspan(1);
+        is_known = is_known && p && take(p, p->without) && sum.size() == 1 &&
+                   sum[0].src(0).is_const() && places(sum) <= kMostTile;
+        held += tile_places(places(sum)) * kTile * 2, of_block += tile_places(places(sum)) * kTile;
       });
-      const size_t free = ranges_of(r.reduce).size() - loops.rows.size();
-      if (!is_known || free > 1) return false;
-      if (free == 0) continue;
-      has_columns = true;
-      if (!is_product(r.reduce, r.body)) return false;
+      if (!is_known) return false;
       for (UOp c : ranges_of(r.reduce)) {
-        const bool is_column = !has_range(loops.rows, c);
-        if (is_column && places({&c, 1}) > kMostTile) return false;
+        if (has_range(loops.rows, c)) continue;
+        const auto p = narrow_product(r.reduce, r.body, c);
+        const bool is_other = !columns.empty() && columns[0] != c;
+        if (is_other || !p || !take(p, p->without) || places({&c, 1}) > kMostTile) return false;
+        columns.assign(1, c);
+        of_block += tile_places(places({&c, 1})) * kTile;
       }
     }
-    double most = 0;
-    for (UOp r : loops.rows) most = std::max(most, places({&r, 1}));
-    return has_scores && has_columns && most >= kLeastTiled;
+    if (scores.empty() || columns.empty()) return false;
+    std::vector<UOp> all = loops.rows;
+    all.push_back(columns[0]);
+    const bool is_known =
+        std::ranges::all_of(all, [](UOp r) { return r.is(Op::RANGE) && r.src(0).is_const(); });
+    constexpr double blocks = 3, bytes = 2, others = 8192;
+    return is_known && (held + blocks * of_block) * bytes + others <= double(limits_.tile_bytes) &&
+           std::ranges::any_of(rows, [](UOp r) { return places({&r, 1}) >= kLeastTiled; });
   }
+  static double tile_places(double places) { return std::ceil(places / kTile) * kTile; }
 
   // What is read along the range lies side by side.
   static bool is_in_order(UOp read, UOp along) {

@@ -183,8 +183,7 @@ UOp product_by_parts(UOp n, const Parallelism& device) {
   if (rows > columns) std::swap(rows, columns);
   if (rows < least_rows || columns < columns_of_tile) return {};
   const auto count = [](int64_t size, int64_t of) { return (size + of - 1) / of; };
-  const int64_t tiles = others * std::min(count(rows, rows_of_tile) * count(columns, columns_of_tile),
-                                          count(columns, rows_of_tile) * count(rows, columns_of_tile));
+  const int64_t tiles = others * count(rows, rows_of_tile) * count(columns, columns_of_tile);
   const int64_t busy = tiles * iterations_of_tile;
   if (tiles == 0 || busy >= device.iterations) return {};
   const int64_t most = std::min(2 * device.iterations / busy, reduced / least_depth);
