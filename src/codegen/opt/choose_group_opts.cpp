@@ -59,7 +59,7 @@ class GroupChooser {
   void choose() {
     const bool has_local = target_.groups.local_bytes > 0;
     if (parallel_.empty() && reductions_.empty()) return;
-    if (merge_tiles() || tile_by_tensor_cores()) return;
+    if (tile_products() || tile_products_of_split_loops()) return;
     if (const auto c = has_local ? find_contraction() : std::nullopt; c && tile_contraction(*c)) {
       return;
     }
@@ -428,6 +428,30 @@ class GroupChooser {
     });
   }
 
+  bool tile_products() { return merge_tiles() || tile_by_tensor_cores(); }
+
+  // Loops that both factors stand in, one in their quotients and one in their remainders, as where
+  // two axes are written as one.
+  bool tile_products_of_split_loops() {
+    if (target_.tensor.dtypes == 0) return false;
+    const UOp before = sink_;
+    const size_t done = opts_.size();
+    for (size_t i = 0; i < order_.size(); i++) {
+      const UOp n = order_[i];
+      const bool is_quotient = n.is(Op::IDIV) && n.src(0).is(Op::RANGE) && n.src(1).is_const() &&
+                               n.src(0).axis() == AxisType::kGlobal;
+      const UOp size = is_quotient ? n.src(0).src(0) : UOp();
+      const int64_t inner = is_quotient ? n.src(1).const_int() : 0;
+      if (!size || !size.is_const() || inner < 2 || size.const_int() % inner != 0) continue;
+      if (size.const_int() > inner && attempt(OptKind::kTile, n.src(0).range_id(), inner)) i = 0;
+    }
+    if (opts_.size() > done && tile_products()) return true;
+    sink_ = before;
+    opts_.resize(done);
+    look();
+    return false;
+  }
+
   // Reductions that depend on products, and products of their results, where rows fill a tile.
   bool merge_tiles() {
     if (target_.limits.tile_bytes == 0) return false;
@@ -471,6 +495,7 @@ class GroupChooser {
     while (tile > 64 && is_too_wide()) tile /= 2;
     if (tile_bytes(tile) > int64_t(target_.tensor.local_bytes)) return false;
     const UOp before = sink_;
+    const size_t done = opts_.size();
     const bool is_shallow = c.reduce.src_count() == 2 && places(c.sum) <= kTileDepth;
     const int64_t depth = is_shallow ? 2 * kTileDepth : kTileDepth;  // two steps at the least
     for (const auto& [id, multiple] :
@@ -481,7 +506,7 @@ class GroupChooser {
     if (target_.tensor.has_boxes && attempt(OptKind::kBulk, sum, tile)) return true;
     if (attempt(OptKind::kTensor, sum, tile)) return true;
     sink_ = before;
-    opts_.clear();
+    opts_.resize(done);
     look();
     return false;
   }

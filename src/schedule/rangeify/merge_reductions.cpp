@@ -13,6 +13,7 @@
 
 #include "ir/arena.h"
 #include "ir/build.h"
+#include "ir/dim.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/scope.h"
@@ -26,6 +27,7 @@
 #include "schedule/rangeify/substitute_ranges.h"
 #include "schedule/schedule.h"
 #include "symbolic/linear.h"
+#include "symbolic/simplify.h"
 
 namespace weft {
 namespace {
@@ -122,8 +124,10 @@ class Merger {
     std::optional<Group> best;
     Group group{v.value()};
     while (true) {
-      const bool is_possible = find_loops(group, v) && (limits_.sequences || is_tiled(group.loops));
-      if (is_possible && pays(group, i)) best = group;
+      if (const auto proposed = proposal(group, v); proposed && pays(*proposed, i)) {
+        best = group;
+        best->loops = proposed->loops;
+      }
       if (!put_in_one(group, i)) break;
     }
     if (!best) return false;
@@ -134,6 +138,39 @@ class Merger {
     srcs[0] = arena_.make(Op::CONTIGUOUS, value.dtype(), {value});
     replaced_.put(v.node, arena_.with_srcs(v.node, srcs));
     return true;
+  }
+
+  // The group as one kernel would do it; none if none does.
+  std::optional<Group> proposal(const Group& group, const StoredValue& v) const {
+    Group out = group;
+    std::vector<UOp> loops = loops_of(v.ranges());
+    if (!limits_.sequences) split_loops(out.value, loops);
+    if (!find_loops(out, loops) || (!limits_.sequences && !is_tiled(out.loops))) return {};
+    return out;
+  }
+
+  // A loop whose quotient and remainder are what is asked for, as in two axes that are written as
+  // one, is two loops. Codegen cuts it so, too.
+  void split_loops(UOp& value, std::vector<UOp>& loops) const {
+    for (size_t i = 0; i < loops.size(); i++) {
+      const UOp loop = loops[i];
+      if (!loop.is(Op::RANGE) || !loop.src(0).is_const()) continue;
+      const int64_t size = loop.src(0).const_int();
+      int64_t inner = 0;
+      for (UOp n : toposort(value)) {
+        const bool is_it = n.is(Op::IDIV) && n.src(0) == loop && n.src(1).is_const();
+        if (is_it && n.src(1).const_int() > 1 && size % n.src(1).const_int() == 0)
+          inner = n.src(1).const_int();
+      }
+      if (inner == 0 || inner == size) continue;
+      const UOp high = range(arena_, Dim(size / inner), arena_.fresh_id()),
+                low = range(arena_, Dim(inner), arena_.fresh_id());
+      const UOp from[] = {loop}, to[] = {high * inner + low};
+      value = simplify(substitute_ranges(value, from, to));
+      loops[i] = high;
+      loops.insert(loops.begin() + std::ptrdiff_t(i) + 1, low);
+      i--;
+    }
   }
 
   // Puts a value into the group that it is stored for alone, and that is read there once for each
@@ -215,8 +252,7 @@ class Merger {
   }
 
   // The reductions of the value that can be done in one pass: all that there are.
-  bool find_loops(Group& group, const StoredValue& v) {
-    const std::vector<UOp> loops = loops_of(v.ranges());
+  bool find_loops(Group& group, const std::vector<UOp>& loops) const {
     std::vector<UOp> reduces;
     bool is_possible = true;
     visit_computation({&group.value, 1}, [&](UOp n) {
