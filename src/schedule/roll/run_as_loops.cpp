@@ -389,7 +389,8 @@ bool has_many_statements(std::span<const UOp> order, const KernelLimits& limits)
 std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const KernelLimits& limits,
                                          const std::string& device, OutputMemory outputs,
                                          LoopRefusal& refusal) {
-  const bool is_forced = config().schedule > 1;
+  const int schedule = config().schedule;
+  const bool is_forced = schedule == 2 || schedule > 3;
   if (!is_forced && !has_many_statements(order, limits)) return {};
   std::vector<UOp> rewritten;
   const auto go_on_with = [&](UOp made) {
@@ -405,9 +406,9 @@ std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const Kerne
     refusal = *events.refusal();
     return {};
   }
-  const LoopCuts first = config().schedule == 3   ? LoopCuts::kAlike
-                         : config().schedule == 4 ? LoopCuts::kAll
-                                                  : LoopCuts::kLong;
+  const LoopCuts first = schedule == 4   ? LoopCuts::kAlike
+                         : schedule == 5 ? LoopCuts::kAll
+                                         : LoopCuts::kLong;
   LoopPlan plan = plan_of(order, events, outputs, first);
   if (plan.statements->refusal()) {
     refusal = *plan.statements->refusal();
