@@ -18,10 +18,10 @@
 #include "ir/dim.h"
 #include "ir/node.h"
 #include "ir/op.h"
-#include "ir/reads.h"
 #include "ir/shape.h"
 #include "schedule/roll/loop_events.h"
 #include "schedule/roll/region.h"
+#include "schedule/schedule.h"
 
 namespace weft {
 namespace {
