@@ -12,6 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "ir/arena.h"
+#include "ir/dim.h"
+#include "ir/node.h"
 #include "schedule/skeleton.h"
 
 namespace weft {
@@ -169,6 +172,13 @@ std::optional<int64_t> NumberFormula::value(std::span<const int64_t> variables) 
     return {};
   }
   return v;
+}
+
+Dim NumberFormula::in(Arena& arena, std::span<const UOp> variables) const {
+  if (a == kNone) return constant;
+  Dim product = variables[a];
+  if (b != kNone) product = mul(arena, product, variables[b]);
+  return add(arena, mul(arena, product, factor), constant);
 }
 
 std::optional<std::vector<int64_t>> NumberRules::values(std::span<const Number> numbers) const {

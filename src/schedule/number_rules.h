@@ -7,6 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "ir/arena.h"
+#include "ir/dim.h"
+#include "ir/node.h"
 #include "schedule/skeleton.h"
 
 namespace weft {
@@ -19,6 +22,7 @@ struct NumberFormula {
   uint32_t a = kNone, b = kNone;
 
   std::optional<int64_t> value(std::span<const int64_t> variables) const;  // empty past 63 bits
+  Dim in(Arena& arena, std::span<const UOp> variables) const;
 };
 
 struct NumberRules {

@@ -43,6 +43,7 @@ constexpr size_t kOperationsOfOne = 8;   // statement, about
 constexpr int64_t kMostRounded = 1 << 14;  // elements of slots: a size that many programs have
 constexpr size_t kMostTables = 4;        // of one kernel, about
 constexpr size_t kMostBodies = 24;       // of one kernel
+constexpr size_t kManyRepeats = 8;       // statements for each body, where one kernel has not all
 
 int64_t numel_of(UOp n) {
   int64_t count = 1;
@@ -346,9 +347,9 @@ std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const Kerne
   const size_t small = size_t(std::ranges::count_if(program.steps, is_small));
   const size_t bodies = program.bodies.size();
   const bool has_writes = !events.events().empty();
-  const bool repeats = small == program.steps.size() && has_writes
-                           ? 2 * small >= 3 * bodies
-                           : small >= kLeastRepeats * bodies && (has_writes || bodies <= kMostBodies);
+  const size_t least = has_writes || bodies <= kMostBodies ? kLeastRepeats : kManyRepeats;
+  const bool repeats = small == program.steps.size() && has_writes ? 2 * small >= 3 * bodies
+                                                                   : small >= least * bodies;
   const bool pays = small >= kLeastStatements && repeats;
   if (!pays && !is_forced) {
     refusal = {sink, fmt::format("{} statements have {} different bodies", program.steps.size(),
