@@ -31,6 +31,8 @@ namespace {
 
 using Kind = Number::Kind;
 
+constexpr size_t kMostVariables = 32;
+
 bool is_index_const(UOp n) { return n.is_const() && n.dtype().is_index(); }
 
 // Whose constants are numbers. Others, like the size of local memory, have to be constants.
@@ -99,7 +101,7 @@ std::optional<KernelRules> KernelRules::of(UOp root, std::span<const KernelNumbe
   std::vector<std::vector<Number>> sizes;
   for (const KernelNumbers& s : samples) sizes.push_back(s.sizes);
   if (!sizes[0].empty()) {
-    std::optional<NumberRules> found = find_rules(sizes);
+    std::optional<NumberRules> found = find_rules(sizes, kMostVariables);
     if (!found) return {};
     out.sizes_ = *std::move(found);
   }

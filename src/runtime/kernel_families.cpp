@@ -32,6 +32,7 @@ namespace weft {
 namespace {
 
 constexpr size_t kMostSamples = 6, kMostFirst = 2;  // all, and of the first schedule
+constexpr double kLittleWork = 1 << 16;  // elements: of kernels of one schedule that become one
 constexpr size_t kMostWatched = 256;  // numbers of a family whose runs are counted
 // What a compilation is worth, in elements; it doubles with each so many kernels of a family.
 constexpr double kFirstPrice = double(1 << 20);
@@ -81,7 +82,8 @@ class Family {
       }
     }
     if (samples_.empty()) first_schedule_ = schedule;
-    if (schedule == first_schedule_) {
+    const bool is_first = schedule == first_schedule_;
+    if (is_first && (samples_.size() < kMostFirst || work_of(toposort(kernel)) > kLittleWork)) {
       if (samples_.size() < kMostFirst) samples_.push_back(numbers);
       return {};
     }

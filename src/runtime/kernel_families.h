@@ -31,10 +31,10 @@ class CountedProgram : public Program {
   virtual std::shared_ptr<SizeUse> use() const = 0;
 };
 
-// Kernels that are equal up to numbers (kernel_skeleton) are a family. Those of the first schedule
-// that has any of it are compiled as they are. A later schedule that has others, as one step of a
-// program whose graphs never repeat, gets a kernel with the numbers that differ as parameters, which
-// serves all further ones. Numbers that come again and do much work (SizeUse) get a kernel of their
+// Kernels that are equal up to numbers (kernel_skeleton) are a family. The first two are compiled as
+// they are. For further ones in a later schedule, as a step of a program whose graphs never repeat,
+// and for those of little work in the same one, a kernel with the numbers that differ as parameters
+// is made, which serves all. Numbers that come again and do much work (SizeUse) get a kernel of their
 // own after all: the next time that they are asked for, after `use` says so. Thread-safe.
 //
 // `kernel` is legal as one, and in an arena that nobody else uses meanwhile.

@@ -38,7 +38,8 @@ struct NumberRules {
 };
 
 // Rules that hold for all of these programs, which have one skeleton: numbers that differ are
-// variables, or follow from others. Empty if that takes too many variables.
-std::optional<NumberRules> find_rules(std::span<const std::vector<Number>> programs);
+// variables, or follow from others. Empty if that takes more variables than `most`.
+std::optional<NumberRules> find_rules(std::span<const std::vector<Number>> programs,
+                                      size_t most = 8);
 
 }  // namespace weft
