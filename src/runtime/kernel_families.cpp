@@ -33,6 +33,7 @@ namespace {
 
 constexpr size_t kMostSamples = 6, kMostFirst = 2;  // all, and of the first schedule
 constexpr double kLittleWork = 1 << 16;  // elements: of kernels of one schedule that become one
+constexpr size_t kMostGenerals = 8;  // of a family
 constexpr size_t kMostWatched = 256;  // numbers of a family whose runs are counted
 // What a compilation is worth, in elements; it doubles with each so many kernels of a family.
 constexpr double kFirstPrice = double(1 << 20);
@@ -75,12 +76,12 @@ Hash128 key_of_sizes(const KernelNumbers& numbers) {
 class Family {
  public:
   ServedKernel serve(UOp kernel, const KernelNumbers& numbers, uint64_t schedule) {
-    if (is_closed_) return {};
-    if (general_) {
-      if (auto values = general_->rules.values(numbers)) {
-        return {general_, *std::move(values), use_of(numbers, kernel)};
+    for (const std::shared_ptr<const GeneralKernel>& general : generals_) {
+      if (auto values = general->rules.values(numbers)) {
+        return {general, *std::move(values), use_of(*general, numbers, kernel)};
       }
     }
+    if (is_closed_) return {};
     if (samples_.empty()) first_schedule_ = schedule;
     const bool is_first = schedule == first_schedule_;
     if (is_first && (samples_.size() < kMostFirst || work_of(toposort(kernel)) > kLittleWork)) {
@@ -88,16 +89,26 @@ class Family {
       return {};
     }
     samples_.push_back(numbers);
-    is_closed_ = samples_.size() > kMostSamples || !make_general(kernel);
-    if (is_closed_) return {};
-    auto values = general_->rules.values(numbers);
-    if (!values) return {};
-    return {general_, *std::move(values), use_of(numbers, kernel)};
+    std::shared_ptr<const GeneralKernel> made;
+    if (samples_.size() <= kMostSamples) made = made_general(kernel);
+    auto values = made ? made->rules.values(numbers) : std::nullopt;
+    if (!values) {  // these are not alike, but others may be like the last one
+      samples_ = {numbers};
+      is_extended_ = false;
+      first_schedule_ = schedule;
+      is_closed_ = ++failures_ > kMostGenerals;
+      return {};
+    }
+    // It serves what the one before it did, if that was made from the same samples.
+    if (is_extended_) generals_.pop_back();
+    is_extended_ = true;
+    generals_.push_back(made);
+    return {made, *std::move(values), use_of(*made, numbers, kernel)};
   }
 
   void close() {
     is_closed_ = true;
-    general_ = nullptr;
+    generals_.clear();
   }
 
   bool is_apart(const Hash128& sizes) const { return apart_.contains(sizes); }
@@ -112,31 +123,32 @@ class Family {
     for (const KernelNumbers& s : samples_) {
       total += s.sizes.size() * sizeof(Number) + s.scalars.size() * sizeof(uint64_t);
     }
-    if (general_) total += general_->kernel.arena->bytes();
+    for (const auto& general : generals_) total += general->kernel.arena->bytes();
     return total;
   }
 
  private:
   static constexpr size_t kEntryBytes = 128;  // about what an entry of a map takes
 
-  bool make_general(UOp kernel) {
+  // Null: a kernel of its own is always right.
+  std::shared_ptr<const GeneralKernel> made_general(UOp kernel) const {
     std::optional<KernelRules> rules = KernelRules::of(kernel, samples_);
-    if (!rules) return false;
+    if (!rules) return nullptr;
     auto made = std::make_shared<GeneralKernel>();
     try {
       made->kernel = rules->kernel(kernel);
-    } catch (const SpecError&) {  // a kernel of its own is always right
-      return false;
+    } catch (const SpecError&) {
+      return nullptr;
     }
     made->hash = graph_hash(made->kernel.root);
     made->rules = *std::move(rules);
-    general_ = std::move(made);
-    return true;
+    return made;
   }
 
   // Null where no other sizes are served: a kernel of its own would not be faster.
-  std::shared_ptr<SizeUse> use_of(const KernelNumbers& numbers, UOp kernel) {
-    if (!general_->rules.has_variable_sizes()) return nullptr;
+  std::shared_ptr<SizeUse> use_of(const GeneralKernel& general, const KernelNumbers& numbers,
+                                  UOp kernel) {
+    if (!general.rules.has_variable_sizes()) return nullptr;
     if (uses_.size() == kMostWatched) uses_.clear();
     std::shared_ptr<SizeUse>& use = uses_[key_of_sizes(numbers)];
     if (!use) use = std::make_shared<SizeUse>(work_of(toposort(kernel)), price_);
@@ -144,9 +156,11 @@ class Family {
   }
 
   uint64_t first_schedule_ = 0;
-  std::vector<KernelNumbers> samples_;
-  std::shared_ptr<const GeneralKernel> general_;  // null at first
-  bool is_closed_ = false;
+  std::vector<KernelNumbers> samples_;  // of one general kernel
+  std::vector<std::shared_ptr<const GeneralKernel>> generals_;
+  bool is_extended_ = false;  // the last of them is made from `samples_`
+  size_t failures_ = 0;       // samples that had no rules
+  bool is_closed_ = false;    // no more are made
   std::unordered_map<Hash128, std::shared_ptr<SizeUse>, KeyHash> uses_;  // by sizes
   std::unordered_set<Hash128, KeyHash> apart_;  // sizes of families of their own
   std::shared_ptr<std::atomic<double>> price_ = std::make_shared<std::atomic<double>>(kFirstPrice);

@@ -34,6 +34,7 @@
 #include "codegen/lower.h"
 #include "codegen/opt/opt.h"
 #include "codegen/relative_kernel.h"
+#include "codegen/sort_sums.h"
 #include "codegen/target.h"
 #include "ir/arena.h"
 #include "ir/evaluate.h"
@@ -246,7 +247,7 @@ class CpuProgram : public CountedProgram {
     const PhaseTimer timer(Phase::kLower);
     Graph kernel = own(ast);
     RelativeKernel relative = relative_kernel(kernel.root);
-    kernel.root = relative.root;
+    kernel.root = sort_sums(relative.root);
     set_offsets(kernel.root, relative.offsets);
     const Hash128 key = CodeTable::key_of(graph_hash(kernel.root), toolchain, name);
     code_ = code_table().find(key);
