@@ -37,8 +37,9 @@ bool is_index_const(UOp n) { return n.is_const() && n.dtype().is_index(); }
 
 // Whose constants are numbers. Others, like the size of local memory, have to be constants.
 bool takes_numbers(UOp n) {
-  constexpr OpSet k_ops = {Op::RANGE, Op::DEFINE_GLOBAL, Op::ADD, Op::MUL, Op::IDIV, Op::MOD, Op::CMPLT, Op::CMPNE,
-                           Op::CMPEQ, Op::MAX,           Op::MIN, Op::WHERE, Op::INDEX};
+  constexpr OpSet k_ops = {Op::RANGE, Op::DEFINE_GLOBAL, Op::ADD,   Op::MUL,   Op::IDIV,
+                           Op::MOD,   Op::CMPLT,         Op::CMPNE, Op::CMPEQ, Op::MAX,
+                           Op::MIN,   Op::WHERE,         Op::INDEX};
   return k_ops.has(n.op());
 }
 

@@ -62,7 +62,8 @@ class Sorter {
     } else if (is_sum(n)) {
       uint64_t sum = 0;
       for (UOp source : n.srcs()) {
-        sum += goes_on(n, source) ? sums_.number(source) : mix(Hash128{}, shapes_.number(source)).low;
+        sum +=
+            goes_on(n, source) ? sums_.number(source) : mix(Hash128{}, shapes_.number(source)).low;
       }
       sums_.put_number(n, sum);
       h = mix(h, sum);
@@ -76,9 +77,7 @@ class Sorter {
     shapes_.put_number(n, h.low);
   }
 
-  static bool goes_on(UOp sum, UOp source) {
-    return is_sum(source) && source.op() == sum.op();
-  }
+  static bool goes_on(UOp sum, UOp source) { return is_sum(source) && source.op() == sum.op(); }
 
   // All but the parts of sums that nothing else uses.
   void find_wanted() {

@@ -33,8 +33,8 @@ namespace {
 
 constexpr size_t kMostSamples = 6, kMostFirst = 2;  // all, and of the first schedule
 constexpr double kLittleWork = 1 << 16;  // elements: of kernels of one schedule that become one
-constexpr size_t kMostGenerals = 8;  // of a family
-constexpr size_t kMostWatched = 256;  // numbers of a family whose runs are counted
+constexpr size_t kMostGenerals = 8;      // of a family
+constexpr size_t kMostWatched = 256;     // numbers of a family whose runs are counted
 // What a compilation is worth, in elements; it doubles with each so many kernels of a family.
 constexpr double kFirstPrice = double(1 << 20);
 constexpr size_t kSameInPrice = 16;
@@ -45,8 +45,8 @@ bool reads_memory(UOp size) {
   return std::ranges::any_of(toposort(size), [](UOp n) { return n.is(Op::LOAD); });
 }
 
-// Elements that one run stores, and takes in where it reduces. A loop whose size is read from memory
-// counts once: the kernels that have any do little work.
+// Elements that one run stores, and takes in where it reduces. A loop whose size is read from
+// memory counts once: the kernels that have any do little work.
 double work_of(std::span<const UOp> order) {
   const LoopNest nest(order);
   double total = 0;

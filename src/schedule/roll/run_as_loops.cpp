@@ -37,13 +37,13 @@
 namespace weft {
 namespace {
 
-constexpr size_t kLeastStatements = 16;  // fewer are left to the other passes
-constexpr size_t kLeastRepeats = 4;      // statements for each body, some of them large
-constexpr size_t kOperationsOfOne = 8;   // statement, about
+constexpr size_t kLeastStatements = 16;    // fewer are left to the other passes
+constexpr size_t kLeastRepeats = 4;        // statements for each body, some of them large
+constexpr size_t kOperationsOfOne = 8;     // statement, about
 constexpr int64_t kMostRounded = 1 << 14;  // elements of slots: a size that many programs have
-constexpr size_t kMostTables = 4;        // of one kernel, about
-constexpr size_t kMostBodies = 24;       // of one kernel
-constexpr size_t kManyRepeats = 8;       // statements for each body, where one kernel has not all
+constexpr size_t kMostTables = 4;          // of one kernel, about
+constexpr size_t kMostBodies = 24;         // of one kernel
+constexpr size_t kManyRepeats = 8;         // statements for each body, where one kernel has not all
 
 int64_t numel_of(UOp n) {
   int64_t count = 1;
@@ -104,9 +104,9 @@ class Composer {
       reductions += b.reductions;
       add_buffers(b, buffers);
       const bool is_full =
-          !bodies.empty() && (bodies.size() == kMostBodies || statements > limits_.statements ||
-                              reductions > limits_.accumulators ||
-                              buffers.size() + kMostTables > limits_.buffers);
+          !bodies.empty() &&
+          (bodies.size() == kMostBodies || statements > limits_.statements ||
+           reductions > limits_.accumulators || buffers.size() + kMostTables > limits_.buffers);
       if (b.work > kMostWork || is_full) break;
       bodies.push_back(body);
     }
@@ -321,7 +321,7 @@ bool has_many_statements(std::span<const UOp> order) {
 std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const KernelLimits& limits,
                                          const std::string& device, OutputMemory outputs,
                                          LoopRefusal& refusal) {
-  const bool is_forced = config().schedule > 1;
+  const bool is_forced = config().schedule == 2;
   if (!limits.sequences || !(is_forced || has_many_statements(order))) return {};
   std::vector<UOp> rewritten;
   const auto go_on_with = [&](UOp made) {
