@@ -1,4 +1,4 @@
-// Terms sorted by a hash that takes all sizes for one.
+// Terms sorted by a hash that takes all sizes for one, loops numbered by where they are closed.
 #include "codegen/sort_sums.h"
 
 #include <algorithm>
@@ -16,18 +16,22 @@
 namespace weft {
 namespace {
 
+constexpr uint64_t kNumber = (uint64_t(1) << 48) - 1;  // what a NodeMap holds
+
 bool is_sum(UOp n) {
   return (n.is(Op::ADD) && n.dtype().is_index()) || (n.is(Op::AND) && n.dtype().is_bool());
 }
 
 class Sorter {
  public:
-  explicit Sorter(UOp ast) : order_(toposort(ast)), shapes_(ast.arena()), sums_(ast.arena()) {}
+  explicit Sorter(UOp ast)
+      : order_(toposort(ast)), shapes_(ast.arena()), sums_(ast.arena()), loops_(ast.arena()) {}
 
   UOp run() {
+    number_loops();
     for (UOp n : order_) note(n);
     find_wanted();
-    if (!std::ranges::any_of(order_, [&](UOp n) { return is_wanted(n) && !is_sorted(n); })) {
+    if (std::ranges::all_of(order_, [&](UOp n) { return is_as_it_should_be(n); })) {
       return order_.back();
     }
     Arena& arena = order_.back().arena();
@@ -46,12 +50,32 @@ class Sorter {
       }
       srcs.clear();
       for (UOp source : n.srcs()) srcs.push_back(copies.get(source));
-      copies.put(n, arena.with_srcs(n, srcs));
+      const bool is_numbered = n.is(Op::RANGE) && loops_.has(n);
+      copies.put(n, is_numbered ? arena.make(n.op(), n.dtype(), srcs, arg_of_loop(n))
+                                : arena.with_srcs(n, srcs));
     }
     return copies.get(order_.back());
   }
 
  private:
+  // By the place where a loop is closed: where it is used depends on the order of terms.
+  void number_loops() {
+    int64_t next = 0;
+    for (UOp n : order_) {
+      if (!n.is(Op::END) && !n.is(Op::REDUCE)) continue;
+      for (UOp range : n.srcs().subspan(1)) {
+        if (range.is(Op::RANGE) && !loops_.has(range)) loops_.put_number(range, uint64_t(++next));
+      }
+    }
+  }
+  int64_t number_of_loop(UOp range) const { return int64_t(loops_.number(range)) - 1; }
+  Arg arg_of_loop(UOp range) const { return Arg::range(number_of_loop(range), range.axis()); }
+
+  bool is_as_it_should_be(UOp n) const {
+    if (n.is(Op::RANGE)) return !loops_.has(n) || n.range_id() == number_of_loop(n);
+    return !is_wanted(n) || is_sorted(n);
+  }
+
   // What n is, with all sizes the same.
   void note(UOp n) {
     Hash128 h{};
@@ -65,16 +89,16 @@ class Sorter {
         sum +=
             goes_on(n, source) ? sums_.number(source) : mix(Hash128{}, shapes_.number(source)).low;
       }
-      sums_.put_number(n, sum);
-      h = mix(h, sum);
+      sums_.put_number(n, sum & kNumber);
+      h = mix(h, sum & kNumber);
     } else {
-      const Arg arg = arg_of(n);
+      const Arg arg = n.is(Op::RANGE) && loops_.has(n) ? arg_of_loop(n) : arg_of(n);
       if (arg.kind != ArgKind::None) {
         h = arg.bytes.empty() ? mix(h, arg.word) : mix(h, hash_bytes_128(arg.bytes));
       }
       for (UOp source : n.srcs()) h = mix(h, shapes_.number(source));
     }
-    shapes_.put_number(n, h.low);
+    shapes_.put_number(n, h.low & kNumber);
   }
 
   static bool goes_on(UOp sum, UOp source) { return is_sum(source) && source.op() == sum.op(); }
@@ -129,6 +153,7 @@ class Sorter {
 
   std::vector<UOp> order_;
   NodeMap shapes_, sums_;
+  NodeMap loops_;  // RANGE -> 1 + its number
   NodeMap wanted_{order_.back().arena()};
 };
 
