@@ -291,6 +291,8 @@ class Maker {
     auto [schedule, prepared] = compiled_schedule_of(imported, *group.device, OutputMemory::kOwn);
     recipe_->programs.push_back(std::move(prepared));
     if (schedule->use) recipe_->uses.push_back(schedule->use);
+    const auto& uses = recipe_->programs.back()->uses;
+    recipe_->uses.insert(recipe_->uses.end(), uses.begin(), uses.end());
     if (!recipe_->values.empty()) assume_legal(imported.sink, *schedule);
     const std::vector<uint32_t> slots = add_slots(imported, *schedule, *group.device);
     recipe_->groups.push_back({recipe_->values.empty() ? nullptr : schedule, recipe_->calls.size(),

@@ -16,8 +16,10 @@
 #include "ir/node.h"
 #include "rewrite/user_passes.h"
 #include "runtime/device.h"
+#include "runtime/kernel_families.h"
 #include "runtime/kernel_flops.h"
 #include "schedule/schedule.h"
+#include "schedule/size_use.h"
 
 namespace weft {
 namespace {
@@ -74,12 +76,21 @@ class Preparation {
 
 }  // namespace
 
+bool PreparedSchedule::is_spent() const {
+  return std::ranges::any_of(uses, [](const auto& use) { return use->is_spent(); });
+}
+
 std::shared_ptr<const PreparedSchedule> prepare_schedule(const Schedule& schedule, Device& device) {
   auto found = std::static_pointer_cast<const PreparedSchedule>(schedule.notes->prepared);
   const int beam = config().beam;
-  if (found && found->device == &device && found->beam == beam) return found;
-  auto made = std::make_shared<const PreparedSchedule>(
+  if (found && found->device == &device && found->beam == beam && !found->is_spent()) return found;
+  begin_kernels_of_schedule();
+  auto made = std::make_shared<PreparedSchedule>(
       PreparedSchedule{&device, beam, Preparation(schedule, device).run()});
+  for (const PreparedKernel& kernel : made->kernels) {
+    const auto* counted = dynamic_cast<const CountedProgram*>(kernel.program.get());
+    if (counted != nullptr && counted->use()) made->uses.push_back(counted->use());
+  }
   schedule.notes->prepared = made;
   return made;
 }
