@@ -84,20 +84,22 @@ class RadixSort {
     return end(effect, i);
   }
 
-  // Each count becomes the sum of those before it.
+  // Each count becomes the sum of those before it. A loop for each digit: in one loop for all, reads
+  // and writes that are a power of two apart would wait for each other.
   UOp add_up(UOp effect) {
-    const UOp i = new_range(kDigits);
     for (int64_t pass = 0; pass < passes_; pass++) {
+      const UOp i = new_range(kDigits);
       const UOp reg = define_reg(*arena_, dtypes::uint32, pass);
-      const UOp start = after(reg, line_).assign(number(dtypes::uint32, 0));
+      const UOp before_all[] = {line_, effect};
+      const UOp start = after(reg, before_all).assign(number(dtypes::uint32, 0));
       const UOp waits[] = {start, i};
       const UOp before = after(reg, waits);
       const UOp place = i + pass * kDigits;
       const UOp sum = before.assign(before + load(index(after(counts_, effect), place)));
       const UOp both[] = {effect, sum};
-      effect = index(after(counts_, both), place).assign(before);
+      effect = end(index(after(counts_, both), place).assign(before), i);
     }
-    return end(effect, i);
+    return effect;
   }
 
   UOp move_elements(int64_t pass, UOp done) {
