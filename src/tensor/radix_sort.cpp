@@ -1,6 +1,6 @@
-// Kernels of lines. One sorts them, least digit first. For each line it counts the digits of all keys in
-// one pass over them, turns counts into places where a digit begins, and moves the elements once
-// for each digit to where the next one with that digit goes.
+// Kernels of lines. One sorts them, least digit first. For each line it counts the digits of all
+// keys in one pass over them, turns counts into places where a digit begins, and moves the elements
+// once for each digit to where the next one with that digit goes.
 #include "tensor/radix_sort.h"
 
 #include <algorithm>
@@ -85,8 +85,8 @@ class RadixSort {
     return end(effect, i);
   }
 
-  // Each count becomes the sum of those before it. A loop for each digit: in one loop for all, reads
-  // and writes that are a power of two apart would wait for each other.
+  // Each count becomes the sum of those before it. A loop for each digit: in one loop for all,
+  // reads and writes that are a power of two apart would wait for each other.
   UOp add_up(UOp effect) {
     for (int64_t pass = 0; pass < passes_; pass++) {
       const UOp i = new_range(kDigits);
@@ -131,8 +131,8 @@ class RadixSort {
   UOp input_, line_, counts_;
 };
 
-// Finds the key of a rank bit by bit, by counting the keys that are less than those with the bit set.
-// Of equal ones, the place is found in the same way.
+// Finds the key of a rank bit by bit, by counting the keys that are less than those with the bit
+// set. Of equal ones, the place is found in the same way.
 class RankSelection {
  public:
   RankSelection(int64_t lines, int64_t count) : count_(count) {

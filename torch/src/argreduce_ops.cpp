@@ -128,7 +128,8 @@ weft::Tensor place_of_mode(const weft::Tensor& given, int64_t axis) {
   const weft::Tensor x = given.dtype().is_bool() ? given.cast(dtypes::uint8) : given;
   const weft::Tensor rows = x.transpose(axis, -1);
   const Axes last = std::vector<int64_t>{-1};
-  // In order, equal ones are a run: the first of the longest ones. NaN equals nothing, and comes last.
+  // In order, equal ones are a run: the first of the longest ones. NaN equals nothing, and comes
+  // last.
   const weft::Tensor sorted = rows.sort(-1).first;
   const weft::Tensor at = places_along(sorted, sorted.shape().size() - 1);
   const int64_t one[] = {1};

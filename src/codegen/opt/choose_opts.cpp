@@ -31,12 +31,12 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kCacheTile = 64;                  // of a transposition, elements on each axis
-constexpr int64_t kGroups = 4;                      // accumulators that hide an addition's latency
-constexpr int64_t kShortVectors = 8;                // vectors of a loop that is short
-constexpr int64_t kNearStep = 4;                    // of lanes that share cache lines
-constexpr int64_t kComputed = 8;                    // nodes for each lane that is read alone
-constexpr int64_t kCopyNodes = 160;                 // nodes of a body that are worth copying
+constexpr int64_t kCacheTile = 64;    // of a transposition, elements on each axis
+constexpr int64_t kGroups = 4;        // accumulators that hide an addition's latency
+constexpr int64_t kShortVectors = 8;  // vectors of a loop that is short
+constexpr int64_t kNearStep = 4;      // of lanes that share cache lines
+constexpr int64_t kComputed = 8;      // nodes for each lane that is read alone
+constexpr int64_t kCopyNodes = 160;   // nodes of a body that are worth copying
 
 class Chooser : KernelLoops {
  public:
@@ -93,7 +93,8 @@ class Chooser : KernelLoops {
     const std::vector<UOp> loops = loops_of_end();
     if (loops.size() < 2 || target().vector_bytes == 0) return false;
     const UOp inner = loops.back(), outer = loops[loops.size() - 2];
-    if (!inner.src(0).is_const() || most_places(inner) >= kShortVectors * lanes_in(inner)) return false;
+    if (!inner.src(0).is_const() || most_places(inner) >= kShortVectors * lanes_in(inner))
+      return false;
     return attempt(OptKind::kMerge, outer.range_id(), inner.range_id());
   }
   bool merge_one_of(const std::vector<UOp>& loops) {

@@ -50,8 +50,8 @@ class KernelLoops {
   double work() const;
   bool writes_in_order(UOp r) const;
 
-  // The outermost loop that has work for all cores goes to threads; `along`, a loop that will be cut
-  // further, in pieces. Where no loop has, one with work for some of the cores.
+  // The outermost loop that has work for all cores goes to threads; `along`, a loop that will be
+  // cut further, in pieces. Where no loop has, one with work for some of the cores.
   void thread(UOp along);
 
  private:

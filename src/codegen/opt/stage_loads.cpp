@@ -125,8 +125,9 @@ UOp computed_from(UOp read, UOp sink) {
   for (UOp n : toposort(sink)) {  // users come after what they use
     const bool is_user = std::ranges::find(n.srcs(), computed) != n.srcs().end();
     if (!is_user) continue;
-    const bool is_step = is_elementwise(n.op()) && !n.dtype().is_bool() && !n.dtype().is_index() &&
-                         std::ranges::all_of(n.srcs(), [&](UOp s) { return s == computed || s.is_const(); });
+    const bool is_step =
+        is_elementwise(n.op()) && !n.dtype().is_bool() && !n.dtype().is_index() &&
+        std::ranges::all_of(n.srcs(), [&](UOp s) { return s == computed || s.is_const(); });
     const auto users = std::ranges::count_if(toposort(sink), [&](UOp other) {
       return std::ranges::find(other.srcs(), computed) != other.srcs().end();
     });

@@ -1,5 +1,6 @@
-// Every tile is a guess at cycles in closed form: the multiplications of one step of the sum, beside
-// the reads that they need, as often as there are steps and tiles. The cheapest that applies is it.
+// Every tile is a guess at cycles in closed form: the multiplications of one step of the sum,
+// beside the reads that they need, as often as there are steps and tiles. The cheapest that applies
+// is it.
 #include "codegen/opt/tile_products.h"
 
 #include <algorithm>
@@ -31,19 +32,19 @@ namespace {
 // Cycles, of a core that starts a multiplication and two reads of half a vector in each.
 constexpr double kLatency = 4;      // of an addition, which the next one to the same sum waits for
 constexpr double kStep = 1;         // of a loop, for each iteration
-constexpr double kBeside = 0.1;    // of a read or a multiplication that others hide
+constexpr double kBeside = 0.1;     // of a read or a multiplication that others hide
 constexpr double kTile = 25;        // to begin and end a tile
 constexpr double kGathered = 1;     // a lane that is read or written alone
 constexpr double kUnaligned = 1.6;  // a vector of memory as it lies, by one that is packed
 constexpr double kFarVector = 4;    // the same where the next step of the sum is in another page
 constexpr int64_t kFarBytes = 1024;
-constexpr int64_t kWays = 8;  // lines that a cache keeps of one address modulo its size
-constexpr double kPacked = 1.3;     // to pack an element
+constexpr int64_t kWays = 8;     // lines that a cache keeps of one address modulo its size
+constexpr double kPacked = 1.3;  // to pack an element
 constexpr double kPackedInOrder = 0.4;
-constexpr size_t kPanelCaches = 8;  // a packed panel is at most so many caches
-constexpr double kReused = 3;       // uses of an element of memory that a tile is for
+constexpr size_t kPanelCaches = 8;         // a packed panel is at most so many caches
+constexpr double kReused = 3;              // uses of an element of memory that a tile is for
 constexpr double kThreadCycles = 1 << 15;  // that are worth a thread
-constexpr size_t kTried = 4;        // the cheapest tiles
+constexpr size_t kTried = 4;               // the cheapest tiles
 constexpr std::array<int64_t, 12> kCopies{2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24};
 
 int64_t ceiled(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -51,7 +52,7 @@ int64_t ceiled(int64_t a, int64_t b) { return (a + b - 1) / b; }
 struct Factor {
   UOp value, read;
   int64_t argument = 0;
-  double work = 0;  // operations on what is read
+  double work = 0;      // operations on what is read
   double elements = 0;  // of its memory
 };
 
@@ -61,7 +62,7 @@ struct Axis {
   int64_t id = 0, size = 0;
   bool is_const = false, is_written_in_order = false;
   int64_t most_copies = 256;  // whose writes do not push each other out of the cache
-  std::array<bool, 2> in{};       // whether a factor depends on it
+  std::array<bool, 2> in{};   // whether a factor depends on it
   std::array<std::optional<int64_t>, 2> step{};
 };
 
@@ -156,11 +157,13 @@ class Products {
       const int64_t full = k_.lanes_in(a.loop);
       for (int64_t lanes = full; lanes >= kLeastLanes; lanes /= 2) {
         // Narrower ones are for what they fill better.
-        const bool is_fuller = ceiled(a.size, lanes) * lanes < ceiled(a.size, 2 * lanes) * 2 * lanes;
+        const bool is_fuller =
+            ceiled(a.size, lanes) * lanes < ceiled(a.size, 2 * lanes) * 2 * lanes;
         if (lanes < full && (!a.is_const || !is_fuller)) continue;
         for (const int packed : {-1, 0, 1}) {
           if (packed >= 0 && !may_pack(size_t(packed), v)) continue;
-          for (int64_t vectors = 1; vectors <= std::min<int64_t>(8, ceiled(a.size, lanes)); vectors++) {
+          for (int64_t vectors = 1; vectors <= std::min<int64_t>(8, ceiled(a.size, lanes));
+               vectors++) {
             add_copies({.lane_axis = v, .lanes = lanes, .vectors = vectors, .packed = packed});
           }
         }
@@ -173,7 +176,8 @@ class Products {
       if (!a.is_const || a.size < kLeastLanes || !is_packed || !a.in[0] || !a.in[1]) continue;
       const int packed = is_in_order ? -1 : a.step[0] == 1 ? 1 : 0;
       if (packed >= 0 && !a.step[size_t(packed)]) continue;
-      add_copies({.is_along_sum = true, .lane_axis = v, .lanes = k_.lanes_for(a.loop), .packed = packed});
+      add_copies(
+          {.is_along_sum = true, .lane_axis = v, .lanes = k_.lanes_for(a.loop), .packed = packed});
     }
   }
 
@@ -221,7 +225,9 @@ class Products {
     }
     return n;
   }
-  static int64_t sums_of(const Tile& t) { return t.vectors * t.copies[0].count * t.copies[1].count; }
+  static int64_t sums_of(const Tile& t) {
+    return t.vectors * t.copies[0].count * t.copies[1].count;
+  }
 
   bool fits(const Tile& t) const {
     const int64_t held = std::min(reads_of(t, 0), reads_of(t, 1)) + 1;
@@ -325,7 +331,8 @@ class Products {
       const auto i = size_t(axis - free_.begin());
       const bool is_lanes = !t.is_along_sum && i == t.lane_axis;
       int64_t at_once = is_lanes ? t.lanes * t.vectors : 1;
-      for (const auto& [copied, count] : t.copies) at_once = copied == i && count > 1 ? count : at_once;
+      for (const auto& [copied, count] : t.copies)
+        at_once = copied == i && count > 1 ? count : at_once;
       const bool is_inside = t.packed >= 0 && !t.is_along_sum && !axis->in[size_t(t.packed)];
       const bool is_cut = !is_lanes && axis->size % at_once != 0;
       if (!is_inside && !is_cut) most = std::max(most, double(ceiled(axis->size, at_once)));
@@ -340,7 +347,8 @@ class Products {
     const Axis& lane = free_[t.lane_axis];
     std::array<int64_t, 2> ids{free_[t.copies[0].axis].id, free_[t.copies[1].axis].id};
     const int64_t whole = t.lanes * t.vectors;
-    if (lane.is_const && lane.size % whole != 0 && !k_.attempt(OptKind::kPad, lane.id, whole)) return false;
+    if (lane.is_const && lane.size % whole != 0 && !k_.attempt(OptKind::kPad, lane.id, whole))
+      return false;
     std::vector<int64_t> inner;
     if (t.packed >= 0) {
       // Loops that what is packed does not depend on, inside of the one that packs.
@@ -362,7 +370,8 @@ class Products {
     // The lanes may be all done in one go: then the loop around them is the one that fills.
     UOp loop = k_.range(lane.id);
     for (size_t i = 0; !loop && i < 2; i++) loop = k_.loop_around(ids[i]);
-    if (!loop || !k_.attempt(OptKind::kStage, factors_[size_t(t.packed)].argument, loop.range_id())) return false;
+    if (!loop || !k_.attempt(OptKind::kStage, factors_[size_t(t.packed)].argument, loop.range_id()))
+      return false;
     if (is_filled(t, size_t(1 - t.packed))) fill_other(t, ids);
     return true;
   }
@@ -394,7 +403,8 @@ class Products {
 
   bool copy(const Tile& t, const std::array<int64_t, 2>& ids) {
     for (size_t i = 0; i < 2; i++) {
-      if (t.copies[i].count > 1 && !k_.attempt(OptKind::kUpcast, ids[i], t.copies[i].count)) return false;
+      if (t.copies[i].count > 1 && !k_.attempt(OptKind::kUpcast, ids[i], t.copies[i].count))
+        return false;
     }
     return true;
   }
@@ -424,7 +434,8 @@ bool tile_products(KernelLoops& kernel) {
   if (kernel.target().vector_bytes == 0) return false;
   std::vector<UOp> sums;
   std::ranges::copy_if(kernel.order(), std::back_inserter(sums), is_sum_of_products);
-  std::ranges::stable_sort(sums, [](UOp a, UOp b) { return places_of(a.src(0)) > places_of(b.src(0)); });
+  std::ranges::stable_sort(sums,
+                           [](UOp a, UOp b) { return places_of(a.src(0)) > places_of(b.src(0)); });
   for (UOp sum : sums) {
     Products products(kernel, sum);
     if (products.is_worth_it() && products.tile()) return true;
