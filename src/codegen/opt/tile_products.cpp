@@ -61,8 +61,10 @@ struct Axis {
   UOp loop;
   int64_t id = 0, size = 0;
   bool is_const = false, is_written_in_order = false;
-  int64_t most_copies = 256;  // whose writes do not push each other out of the cache
-  std::array<bool, 2> in{};   // whether a factor depends on it
+  int64_t lanes = 1;              // of a full vector
+  std::vector<int64_t> counts{};  // of copies that are worth a try
+  int64_t most_copies = 256;      // whose writes do not push each other out of the cache
+  std::array<bool, 2> in{};       // whether a factor depends on it
   std::array<std::optional<int64_t>, 2> step{};
 };
 
@@ -108,6 +110,10 @@ class Products {
       sums_.push_back(axis_of(r));
       steps_ *= double(std::max<int64_t>(sums_.back().size, 1));
     }
+    for (UOp r : k_.loops_of_end()) {
+      const auto at = std::ranges::find(free_, r.range_id(), &Axis::id);
+      if (at != free_.end()) outer_first_.push_back(size_t(at - free_.begin()));
+    }
     for (const Axis& a : free_) results_ *= double(std::max<int64_t>(a.size, 1));
     const auto has_own = [&](size_t f) {
       return std::ranges::any_of(
@@ -124,8 +130,7 @@ class Products {
 
   bool tile() {
     find_tiles();
-    std::ranges::stable_sort(tiles_, {}, &Tile::cycles);
-    for (size_t i = 0; i < tiles_.size() && i < kTried; i++) {
+    for (size_t i = 0; i < tiles_.size(); i++) {
       const KernelLoops::State before = k_.state();
       if (tiles_[i].is_along_sum ? apply_along_sum(tiles_[i]) : apply(tiles_[i])) return true;
       k_.go_back(before);
@@ -140,11 +145,13 @@ class Products {
       a.in[f] = is_in_scope(r, factors_[f].value);
       a.step[f] = a.in[f] ? step_of(factors_[f].read, r) : std::optional<int64_t>(0);
     }
+    a.lanes = std::max<int64_t>(k_.lanes_in(r), 1);
     for (UOp n : k_.accesses()) {
       if (!n.is(Op::STORE) || !is_in_scope(r, n)) continue;
       const int64_t step = std::abs(step_of(n, r).value_or(kFarBytes));
       if (step * n.src(1).dtype().item_bytes() >= kFarBytes) a.most_copies = kWays;
     }
+    a.counts = counts_of(a);
     return a;
   }
 
@@ -154,7 +161,7 @@ class Products {
     for (size_t v = 0; v < free_.size(); v++) {
       const Axis& a = free_[v];
       if (a.size < 2 || !(a.in[0] || a.in[1])) continue;
-      const int64_t full = k_.lanes_in(a.loop);
+      const int64_t full = a.lanes;
       for (int64_t lanes = full; lanes >= kLeastLanes; lanes /= 2) {
         // Narrower ones are for what they fill better.
         const bool is_fuller =
@@ -185,14 +192,14 @@ class Products {
     add(tile);
     for (size_t r = 0; r < free_.size(); r++) {
       if (!may_copy(tile, r)) continue;
-      for (const int64_t n : counts_of(free_[r])) {
+      for (const int64_t n : free_[r].counts) {
         Tile one = tile;
         one.copies[0] = {r, n};
         if (!fits(one)) break;
         add(one);
         for (size_t q = r + 1; q < free_.size(); q++) {
           if (!may_copy(tile, q)) continue;
-          for (const int64_t m : counts_of(free_[q])) {
+          for (const int64_t m : free_[q].counts) {
             Tile two = one;
             two.copies[1] = {q, m};
             if (!fits(two)) break;
@@ -237,7 +244,9 @@ class Products {
   void add(Tile t) {
     if (!fits(t)) return;
     t.cycles = cycles_of(t);
-    tiles_.push_back(t);
+    if (tiles_.size() == kTried && tiles_.back().cycles <= t.cycles) return;
+    if (tiles_.size() == kTried) tiles_.pop_back();
+    tiles_.insert(std::ranges::upper_bound(tiles_, t.cycles, {}, &Tile::cycles), t);
   }
 
   // What is packed is read in all loops that are left around what it is packed in.
@@ -245,7 +254,7 @@ class Products {
     if (!free_[v].in[f] || !free_[v].is_const) return false;
     const bool is_constant = std::ranges::all_of(sums_, &Axis::is_const) &&
                              std::ranges::all_of(free_, [&](const Axis& a) { return a.is_const; });
-    const double panel = steps_ * double(k_.lanes_in(free_[v].loop) * 4) * 4;
+    const double panel = steps_ * double(free_[v].lanes * 4) * 4;
     return is_constant && panel <= double(kPanelCaches * k_.target().cache_bytes);
   }
 
@@ -254,7 +263,7 @@ class Products {
   // A vector of so many lanes, by a full one.
   double width(const Tile& t) const {
     const Axis& a = t.is_along_sum ? sums_[t.lane_axis] : free_[t.lane_axis];
-    const double share = double(t.lanes) / double(std::max<int64_t>(k_.lanes_in(a.loop), 1));
+    const double share = double(t.lanes) / double(a.lanes);
     return k_.target().halves_vectors ? std::max(share, 0.5) : 1;
   }
 
@@ -325,10 +334,8 @@ class Products {
   double unshared(const Tile& t) const {
     const auto cores = double(k_.target().cores);
     double most = 1;
-    for (UOp r : k_.loops_of_end()) {
-      const auto axis = std::ranges::find(free_, r.range_id(), &Axis::id);
-      if (axis == free_.end()) continue;
-      const auto i = size_t(axis - free_.begin());
+    for (const size_t i : outer_first_) {
+      const Axis* const axis = &free_[i];
       const bool is_lanes = !t.is_along_sum && i == t.lane_axis;
       int64_t at_once = is_lanes ? t.lanes * t.vectors : 1;
       for (const auto& [copied, count] : t.copies)
@@ -424,8 +431,9 @@ class Products {
   UOp sum_;
   std::array<Factor, 2> factors_;
   std::vector<Axis> free_, sums_;
+  std::vector<size_t> outer_first_;  // free axes as the last END has them
   double steps_ = 1, results_ = 1;
-  std::vector<Tile> tiles_;
+  std::vector<Tile> tiles_;  // the cheapest so far, in order
 };
 
 }  // namespace
