@@ -23,6 +23,7 @@
 #include "ir/scope.h"
 #include "ir/walk.h"
 #include "schedule/rangeify/merge_rules.h"
+#include "symbolic/simplify.h"
 
 namespace weft {
 namespace {
@@ -76,7 +77,7 @@ class Finder {
   std::string look() {
     loops_ = loops_of_all(sink_);
     if (loops_.empty()) return "there are writes in different loops";
-    const UOp sink = with_shared_ranges(sink_);
+    const UOp sink = simplify(with_shared_ranges(sink_), nullptr, Loads::kStay);
     out_.ends.assign(sink.srcs().begin(), sink.srcs().end());
     const bool are_stores = std::ranges::all_of(
         out_.ends, [](UOp e) { return e.src(0).is(Op::STORE) && !is_register(e.src(0).src(0)); });
@@ -105,7 +106,9 @@ class Finder {
                             n.src(1).src(0) == out_.along.src(0);
       if (!is_alike || !n.src(1).src(0).is_const()) return "there are reductions over other ranges";
       const std::pair<UOp, UOp> place{n.src(1), out_.along};
-      bodies.emplace_back(n, replace_ranges(n.src(0), {&place, 1}));
+      // Sums of indices are in an order that depends on the ranges.
+      bodies.emplace_back(
+          n, simplify(replace_ranges(n.src(0), {&place, 1}), nullptr, Loads::kStay));
     }
     out_.reductions = merged_reductions(bodies, out_.along);
     const bool is_known = std::ranges::all_of(out_.reductions, [](const MergedReduction& r) {
