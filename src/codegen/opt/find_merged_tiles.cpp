@@ -107,8 +107,8 @@ class Finder {
       if (!is_alike || !n.src(1).src(0).is_const()) return "there are reductions over other ranges";
       const std::pair<UOp, UOp> place{n.src(1), out_.along};
       // Sums of indices are in an order that depends on the ranges.
-      bodies.emplace_back(
-          n, simplify(replace_ranges(n.src(0), {&place, 1}), nullptr, Loads::kStay));
+      bodies.emplace_back(n,
+                          simplify(replace_ranges(n.src(0), {&place, 1}), nullptr, Loads::kStay));
     }
     out_.reductions = merged_reductions(bodies, out_.along);
     const bool is_known = std::ranges::all_of(out_.reductions, [](const MergedReduction& r) {

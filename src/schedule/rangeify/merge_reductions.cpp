@@ -69,7 +69,7 @@ class Merger {
         replaced_(arena_) {
     machine_.units = 1;  // what is summed in which order is the same for any number of cores
     is_gone_.resize(values_.size());
-      users_.resize(values_.size());
+    users_.resize(values_.size());
     for (size_t i = 0; i < values_.size(); i++) numbers_.put_number(values_[i].node, i + 1);
   }
 
@@ -215,7 +215,8 @@ class Merger {
                      std::span<const UOp> along, std::span<const UOp> loops) const {
     const std::optional<UOp> own = range_along(read, along, loops);
     // What is stored for each row is left alone where a loop over rows can go over it first.
-    if (!own || (limits_.sequences && !*own) || loops_of(values_[number].ranges()).size() != ranges_of_indices(read).size()) {
+    if (!own || (limits_.sequences && !*own) ||
+        loops_of(values_[number].ranges()).size() != ranges_of_indices(read).size()) {
       return false;
     }
     return std::ranges::all_of(reads, [&](UOp n) {
@@ -515,10 +516,10 @@ class Merger {
   Machine machine_;
   std::vector<StoredValue> values_;
   std::vector<std::vector<uint32_t>> users_;  // of each: values that read it
-  std::vector<bool> is_gone_;   // it has been put into its user
-  NodeMap numbers_;             // 1 + place in values_
-  NodeMap owner_;               // of a REDUCE: 1 + the value that has it
-  NodeMap replaced_;            // BUFFERIZE -> the new one
+  std::vector<bool> is_gone_;                 // it has been put into its user
+  NodeMap numbers_;                           // 1 + place in values_
+  NodeMap owner_;                             // of a REDUCE: 1 + the value that has it
+  NodeMap replaced_;                          // BUFFERIZE -> the new one
 };
 
 }  // namespace
