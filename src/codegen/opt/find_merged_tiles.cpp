@@ -29,8 +29,10 @@ namespace weft {
 namespace {
 
 constexpr int64_t kMostColumns = 256;
+constexpr int64_t kMostOfTwoGroups = 64;  // columns, of which a multiprocessor holds two groups
 
 int64_t size_of(UOp range) { return range.src(0).const_int(); }
+int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 bool has(std::span<const UOp> list, UOp n) { return std::ranges::find(list, n) != list.end(); }
 bool is_within(UOp n, std::span<const UOp> loops) {
@@ -188,7 +190,30 @@ class Finder {
   MergedTiles out_;
 };
 
+// Of local memory, for blocks of so many places.
+int64_t bytes_of(const MergedTiles& t, int64_t block) {
+  int64_t first = 0, of_block = 0, shared = 0;
+  for (const TileProduct& p : t.scores) {
+    const int64_t depth = rounded_up(size_of(p.sum), kTileDepth);
+    first += depth * kTileRows, of_block += depth * block;
+  }
+  for (size_t i = 0; i < t.products.size(); i++) {
+    if (t.products[i]) {
+      of_block += block * rounded_up(size_of(t.columns), kTileSide);
+    } else {
+      shared += kTileRows * kSharingRow * t.reductions[i].reduce.dtype().item_bytes();
+    }
+  }
+  constexpr int64_t signals = 1024;
+  const int64_t stages = merged_stages(rounded_up(size_of(t.columns), kTileSide));
+  return (first + stages * of_block) * 2 + shared + signals;
+}
+
 }  // namespace
+
+bool is_multiplied_ahead(int64_t columns) { return columns > kMostOfTwoGroups; }
+
+int64_t merged_stages(int64_t columns) { return is_multiplied_ahead(columns) ? 3 : 2; }
 
 FoundMergedTiles find_merged_tiles(UOp sink, int64_t axis) { return Finder(sink, axis).run(); }
 
@@ -201,6 +226,23 @@ std::vector<int64_t> ranges_to_merge(UOp sink) {
       out.push_back(n.src(1).range_id());
   }
   return out;
+}
+
+int64_t merged_block(const MergedTiles& tiles, int64_t local_bytes) {
+  return bytes_of(tiles, kTileSide) <= local_bytes ? kTileSide : 0;
+}
+
+std::string why_not_merged_tiles(UOp sink, int64_t axis, int64_t block, TileCopies copies) {
+  if (block != 64 && block != 128) return "blocks have 64 or 128 places";
+  const FoundMergedTiles found = find_merged_tiles(sink, axis);
+  if (!found.why_not.empty() || copies == TileCopies::kVectors) return found.why_not;
+  const MergedTiles& t = found.tiles;
+  bool has_box = false;
+  for (const TileProduct& p : t.scores) {
+    has_box = has_box || tile_factor(p.a, t.rows, p.sum, copies).array ||
+              tile_factor(p.b, t.along, p.sum, copies).array;
+  }
+  return has_box ? "" : "no factor is an array of up to five axes";
 }
 
 }  // namespace weft

@@ -42,16 +42,6 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kShared = 4;  // threads that share a row
-// With more columns, the registers of a multiprocessor hold one group, in which products and what
-// is done with their results go on side by side.
-constexpr int64_t kMostOfTwoGroups = 64;
-
-bool is_multiplied_ahead(int64_t columns) { return columns > kMostOfTwoGroups; }
-// Blocks in local memory: one is used, the others are fetched; scores that are multiplied ahead are
-// of one block more. What a product with a held factor reads is free at the next WAIT.
-int64_t stages_of(int64_t columns) { return is_multiplied_ahead(columns) ? 3 : 2; }
-
 int64_t size_of(UOp range) { return range.src(0).const_int(); }
 int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 bool has(std::span<const UOp> list, UOp n) { return std::ranges::find(list, n) != list.end(); }
@@ -73,7 +63,7 @@ class Writer {
     places_ = size_of(t_.along);
     columns_ = rounded_up(size_of(t_.columns), kTileSide);
     is_ahead_ = is_multiplied_ahead(columns_);
-    stages_ = stages_of(columns_);
+    stages_ = merged_stages(columns_);
   }
 
   UOp run() {
@@ -109,7 +99,7 @@ class Writer {
     // Those with the most blocks begin.
     first_row_ = simplify((end_ ? number(high - 1) - tile : tile) * kTileRows);
     warp_ = new_range(kTileThreads / 32, AxisType::kLocal);
-    y_ = new_range(8, AxisType::kLocal), x_ = new_range(kShared, AxisType::kLocal);
+    y_ = new_range(8, AxisType::kLocal), x_ = new_range(kSharingRow, AxisType::kLocal);
     if (high > 1) around_.push_back(tile);
     around_.insert(around_.end(), {warp_, y_, x_});
     thread_ = (warp_ * 8 + y_) * 4 + x_;
@@ -364,17 +354,18 @@ class Writer {
   // What the threads of a row have, as one, of both rows of a thread.
   std::array<UOp, 2> shared(Op op, std::array<UOp, 2> own, std::span<const UOp> waits) {
     // Written before either is read: one barrier is enough for both.
-    const int64_t quads = kTileThreads / kShared;
+    const int64_t quads = kTileThreads / kSharingRow;
     std::array<UOp, 2> memory, out;
     std::vector<UOp> stores;
-    const UOp quad = (warp_ * 8 + y_) * kShared;
+    const UOp quad = (warp_ * 8 + y_) * kSharingRow;
     for (const size_t half : {0, 1}) {
-      memory[half] = define_local(arena_, own[half].dtype(), quads * kShared, arena_.fresh_id());
+      memory[half] =
+          define_local(arena_, own[half].dtype(), quads * kSharingRow, arena_.fresh_id());
       stores.push_back(index(after(memory[half], waits), quad + x_).assign(own[half]));
     }
     for (const size_t half : {0, 1}) {
       const UOp filled = after(memory[half], stores);
-      for (int64_t k = 0; k < kShared; k++) {
+      for (int64_t k = 0; k < kSharingRow; k++) {
         const UOp one = load(index(filled, quad + k));
         out[half] = k == 0 ? one : combined(op, out[half], one);
       }
@@ -596,46 +587,7 @@ class Writer {
   std::vector<Base> bases_;
 };
 
-// Of local memory, for blocks of so many places.
-int64_t bytes_of(const MergedTiles& t, int64_t block) {
-  int64_t first = 0, of_block = 0, shared = 0;
-  for (const TileProduct& p : t.scores) {
-    const int64_t depth = rounded_up(size_of(p.sum), kTileDepth);
-    first += depth * kTileRows, of_block += depth * block;
-  }
-  for (size_t i = 0; i < t.products.size(); i++) {
-    if (t.products[i]) {
-      of_block += block * rounded_up(size_of(t.columns), kTileSide);
-    } else {
-      shared += kTileRows * kShared * t.reductions[i].reduce.dtype().item_bytes();
-    }
-  }
-  constexpr int64_t signals = 1024;
-  const int64_t stages = stages_of(rounded_up(size_of(t.columns), kTileSide));
-  return (first + stages * of_block) * 2 + shared + signals;
-}
-
 }  // namespace
-
-int64_t merged_block(const MergedTiles& tiles, int64_t local_bytes) {
-  for (const int64_t block : {kTileSide}) {
-    if (bytes_of(tiles, block) <= local_bytes) return block;
-  }
-  return 0;
-}
-
-std::string why_not_merged_tiles(UOp sink, int64_t axis, int64_t block, TileCopies copies) {
-  if (block != 64 && block != 128) return "blocks have 64 or 128 places";
-  const FoundMergedTiles found = find_merged_tiles(sink, axis);
-  if (!found.why_not.empty() || copies == TileCopies::kVectors) return found.why_not;
-  const MergedTiles& t = found.tiles;
-  bool has_box = false;
-  for (const TileProduct& p : t.scores) {
-    has_box = has_box || tile_factor(p.a, t.rows, p.sum, copies).array ||
-              tile_factor(p.b, t.along, p.sum, copies).array;
-  }
-  return has_box ? "" : "no factor is an array of up to five axes";
-}
 
 UOp merged_tiles(UOp sink, int64_t axis, int64_t block, TileCopies copies) {
   return Writer(sink, find_merged_tiles(sink, axis).tiles, block, copies).run();
