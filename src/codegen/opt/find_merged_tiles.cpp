@@ -1,6 +1,7 @@
 // What a kernel computes -> the rows, places and columns of its products.
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -10,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/opt/loops.h"
 #include "codegen/opt/merged_tiles.h"
 #include "codegen/opt/tensor_tiles.h"
 #include "codegen/opt/tile_factors.h"

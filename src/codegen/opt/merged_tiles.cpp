@@ -19,7 +19,6 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,14 +26,12 @@
 #include "codegen/opt/tile_factors.h"
 #include "codegen/replace_ranges.h"
 #include "ir/arena.h"
-#include "ir/bounds.h"
 #include "ir/build.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/place.h"
 #include "ir/scalar.h"
-#include "ir/scope.h"
 #include "ir/walk.h"
 #include "schedule/rangeify/merge_rules.h"
 #include "symbolic/simplify.h"
@@ -295,6 +292,7 @@ class Writer {
   // A formula of a row and a place of the block, as the thread has it.
   UOp element(UOp n, int64_t half, int64_t at) const {
     std::vector<std::pair<UOp, UOp>> pairs;
+    pairs.reserve(bases_.size() + scores_.size());
     for (const Base& b : bases_) pairs.emplace_back(b.of->base, b.base[size_t(half)]);
     for (size_t k = 0; k < scores_.size(); k++) {
       pairs.emplace_back(t_.scores[k].reduce, scores_[k][size_t(at / 2 * 4 + half * 2 + at % 2)]);
@@ -313,6 +311,7 @@ class Writer {
     if (gates.empty()) return n;
     const UOp gate = gates.size() == 1 ? gates[0] : gates[0] & gates[1];
     std::vector<UOp> kept;
+    kept.reserve(t_.scores.size() + bases_.size());
     for (const TileProduct& p : t_.scores) kept.push_back(p.reduce);
     for (const Base& b : bases_) kept.push_back(b.of->base);
     const auto is_kept = [&](UOp s) { return has(kept, s); };
@@ -341,6 +340,7 @@ class Writer {
   UOp reduced(const MergedReduction& r, int64_t half) const {
     const uint64_t identity = *identity_bits(r.reduce.arg_op(), r.reduce.dtype());
     std::vector<UOp> all;
+    all.reserve(size_t(block_ / 4));
     for (int64_t at = 0; at < block_ / 4; at++)
       all.push_back(counted(element(r.body, half, at), at, identity));
     while (all.size() > 1) {
@@ -423,6 +423,7 @@ class Writer {
     UOp sums = states_[i][0].old;
     if (base != nullptr) {
       std::vector<UOp> lanes;
+      lanes.reserve(size_t(columns_ / 2));
       for (int64_t l = 0; l < columns_ / 2; l++)
         lanes.push_back(lane(sums, l) * base->factor[size_t(l / 2 % 2)]);
       sums = vector_of(lanes);
@@ -557,6 +558,7 @@ class Writer {
   // What is read of memory for the results is read when registers are free, and where they count.
   UOp reads_after(UOp value, UOp done, UOp gate) const {
     std::vector<UOp> kept;
+    kept.reserve(t_.reductions.size());
     for (const MergedReduction& r : t_.reductions) kept.push_back(r.reduce);
     const auto is_kept = [&](UOp n) { return has(kept, n); };
     return rebuild_part(value, is_kept, [&](UOp n, std::span<const UOp> srcs) {
