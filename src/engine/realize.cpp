@@ -43,6 +43,7 @@
 #include "runtime/device.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/kernel_flops.h"
+#include "runtime/program.h"
 #include "schedule/schedule.h"
 #include "schedule/schedule_cache.h"
 #include "value/closure.h"
@@ -133,7 +134,7 @@ std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& de
   if (is_explained) {
     if (is_new && why_made.empty()) why_made = "no schedule of this graph is known";
     const uint64_t taken = now_ns() - begin;
-    explain_schedule({imported, *schedule, trace, device.name(), why_made, taken});
+    explain_schedule({imported, *schedule, trace, device.name(), why_made, begin, taken});
   }
   if (shows(6)) show_passes(trace);
   if (shows(2)) show_schedule(imported.sink, *schedule, is_new, now_ns() - begin);
@@ -142,7 +143,14 @@ std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& de
 
 CompiledSchedule compiled(std::shared_ptr<const Schedule> schedule, Device& device) {
   const PhaseTimer timer(Phase::kBind);
+  const bool is_explained = is_explaining();
+  const uint64_t begin = is_explained ? now_ns() : 0;
   std::shared_ptr<const PreparedSchedule> prepared = prepare_schedule(*schedule, device);
+  if (is_explained) {
+    std::vector<Program*> programs;
+    for (const PreparedKernel& kernel : prepared->kernels) programs.push_back(kernel.program.get());
+    explain_programs(*schedule, programs, begin, now_ns() - begin);
+  }
   return {std::move(schedule), std::move(prepared)};
 }
 
