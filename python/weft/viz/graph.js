@@ -20,7 +20,9 @@ weft.GraphView = class {
     this.svg.append(this.layer);
     this.note = weft.el("span", { class: "soft", role: "status" });
     this.onchosen = () => {};
+    this.isFitted = true;  // until somebody zooms
     this.listen();
+    new ResizeObserver(() => { if (this.isFitted && this.size) this.fit(); }).observe(this.svg);
   }
 
   // `marks`: {fresh, old: Sets of nodes}; `focus`: a node to be in the middle.
@@ -42,15 +44,21 @@ weft.GraphView = class {
     return this.hidesLeaves && n !== this.root && ["CONST", "DEVICE"].includes(this.nodes[n][0]);
   }
 
+  // Some of what a node reads and of who reads it: of a node with thousands of users, the last ones.
+  around(n, most) {
+    const sources = this.nodes[n][2].filter(s => !this.isLeaf(s)), users = this.users.get(n);
+    return [...sources.slice(0, most), ...users.slice(-most)];
+  }
+
   // The nodes shown: all of them, or those nearest to the middle, and what was asked for.
   shown(middle) {
     const visible = this.order.filter(n => !this.isLeaf(n));
     if (visible.length <= this.mostShown) return new Set(visible);
     const out = new Set([middle]), queue = [middle];
     for (let i = 0; i < queue.length && out.size < this.mostShown; i++) {
-      for (const n of [...this.nodes[queue[i]][2], ...this.users.get(queue[i])]) {
+      for (const n of this.around(queue[i], 10)) {
         if (out.size >= this.mostShown) break;
-        if (!out.has(n) && !this.isLeaf(n)) {
+        if (!out.has(n)) {
           out.add(n);
           queue.push(n);
         }
@@ -144,7 +152,7 @@ weft.GraphView = class {
   // Shows what a node reads and who reads it.
   expand(n) {
     this.extra.add(n);
-    for (const other of [...this.nodes[n][2], ...this.users.get(n)]) if (!this.isLeaf(other)) this.extra.add(other);
+    for (const other of this.around(n, 40)) this.extra.add(other);
     this.chosen = n;
     this.draw(this.middle ?? n);
     this.center(n);
@@ -203,17 +211,27 @@ weft.GraphView = class {
   }
   fit() {
     const { width, height } = this.box();
-    const k = Math.min(1.2, Math.max(.15, Math.min(width / this.size.width, height / this.size.height)));
+    const whole = Math.min(width / this.size.width, height / this.size.height), readable = .3;
+    if (whole < readable && this.boxes.has(this.chosen)) {
+      this.zoom.k = .7;
+      this.center(this.chosen);
+      this.isFitted = true;
+      return;
+    }
+    const k = Math.min(1.2, whole);
     this.zoom = { k, x: (width - k * this.size.width) / 2, y: Math.max(0, (height - k * this.size.height) / 2) };
+    this.isFitted = true;
     this.apply();
   }
   center(n) {
     const { width, height } = this.box(), b = this.boxes.get(n), k = Math.max(this.zoom.k, .7);
+    this.isFitted = false;
     this.zoom = { k, x: width / 2 - k * b.x, y: height / 2 - k * b.y };
     this.apply();
   }
   scale(factor, px, py) {
     const { width, height } = this.box(), z = this.zoom;
+    this.isFitted = false;
     const x = px ?? width / 2, y = py ?? height / 2, k = Math.min(4, Math.max(.05, z.k * factor));
     this.zoom = { k, x: x - (x - z.x) * k / z.k, y: y - (y - z.y) * k / z.k };
     this.apply();
@@ -230,6 +248,7 @@ weft.GraphView = class {
     svg.addEventListener("pointerdown", e => { from = [e.clientX - this.zoom.x, e.clientY - this.zoom.y]; });
     svg.addEventListener("pointermove", e => {
       if (from === null || e.buttons === 0) return;
+      this.isFitted = false;
       this.zoom.x = e.clientX - from[0];
       this.zoom.y = e.clientY - from[1];
       this.apply();

@@ -62,10 +62,10 @@ weft.PassView = class {
       weft.el("nav", { class: "passes", "aria-label": "Passes" }, this.list),
       weft.el("div", { class: "canvas" },
         weft.el("div", { class: "row" }, this.title,
-          weft.button("⏮", () => this.goStep(0), { title: "before the pass", "aria-label": "before the pass", id: "first" }),
+          weft.button("|◀", () => this.goStep(0), { title: "before the pass", "aria-label": "before the pass", id: "first" }),
           weft.button("◀ step", () => this.move(-1), { id: "back", title: "a step back (p)" }),
           weft.button("step ▶", () => this.move(1), { id: "forward", title: "a step forward (n)" }),
-          weft.button("⏭", () => this.goStep(null), { title: "after the pass", "aria-label": "after the pass", id: "last" }),
+          weft.button("▶|", () => this.goStep(null), { title: "after the pass", "aria-label": "after the pass", id: "last" }),
           this.slider),
         weft.el("div", { class: "row" }, this.stepText),
         weft.el("div", { class: "row" }, this.searchBox, this.hits, this.leaves,
@@ -112,6 +112,7 @@ weft.PassView = class {
   // The graph after so many steps; null: after the pass, with what it has that the one before has not.
   goStep(step) {
     const pass = this.trace.passes[this.pass], all = pass.steps.length;
+    if (step !== null) step = all ? Math.min(step, all) : 0;
     this.step = weft.state.step = step;
     this.slider.value = step ?? all;
     const marks = {};
