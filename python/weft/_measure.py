@@ -75,17 +75,19 @@ class _Force:
 
 
 def _without_copies(graph: ir.UOp) -> ir.UOp:
-    """Writes to copies as writes to what was copied."""
-    copies = {}
+    """Writes to copies as writes to the memory that was copied."""
+    written = {}
     for n in graph.toposort():
-        if n.op is ir.Ops.AFTER and n.src[0].op is ir.Ops.CONTIGUOUS:
-            memory = n.src[0].src[0]
-            while memory.op is ir.Ops.RESHAPE:
-                memory = memory.src[0]
-            if memory.op is not ir.Ops.BUFFER:
-                raise ValueError("what is copied is computed, and not in memory")
-            copies[n.src[0]] = n.src[0].src[0]
-    return graph.substitute(copies)
+        if n.op is not ir.Ops.AFTER or n.src[0].op is not ir.Ops.CONTIGUOUS:
+            continue
+        copy, memory = n.src[0], n.src[0].src[0]
+        while memory.op is ir.Ops.RESHAPE:
+            memory = memory.src[0]
+        if memory.op is not ir.Ops.BUFFER:
+            raise ValueError("what is copied is computed, and not in memory")
+        stores = (store.substitute({copy: copy.src[0]}) for store in n.src[1:])
+        written[n] = ir.UOp.new(ir.Ops.AFTER, n.dtype, (memory, *stores)).reshape(*copy.shape)
+    return graph.substitute(written)
 
 
 def _timed(schedule: Record, text: str, change: Optional[Pass] = None, graph: Optional[Pass] = None) -> Record:

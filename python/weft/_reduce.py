@@ -53,7 +53,7 @@ class Reducer:
         """The smallest script that was found."""
         while True:
             size = len(self.source)
-            for candidates in (_without_statements, _unwrapped, _with_simpler_expressions, _with_smaller_numbers):
+            for candidates in (_without_statements, _unwrapped, _inlined, _with_simpler_expressions, _with_smaller_numbers):
                 self._take(candidates)
             if len(self.source) >= size or time.monotonic() > self.end:
                 return self.source + "\n"
@@ -208,6 +208,28 @@ def _unwrapped(tree: ast.Module) -> Iterator[ast.Module]:
                     seen += 1
             if seen > number:
                 break
+
+
+def _inlined(tree: ast.Module) -> Iterator[ast.Module]:
+    """A name that is assigned once, replaced by what it is."""
+    stored = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    for which, body in enumerate(_bodies(tree)):
+        for i, s in enumerate(body):
+            if not (isinstance(s, ast.Assign) and len(s.targets) == 1 and isinstance(s.targets[0], ast.Name)):
+                continue
+            name = s.targets[0].id
+            if stored.count(name) != 1:
+                continue
+            copy = _copy(tree)
+            own = list(_bodies(copy))[which]
+            value = own.pop(i)
+            assert isinstance(value, ast.Assign)
+            if not own and which != 0:
+                own.append(ast.Pass())
+            for node, field, index, there in _places(copy):
+                if isinstance(there, ast.Name) and there.id == name:
+                    _put(node, field, index, value.value)
+            yield copy
 
 
 def _places(tree: ast.AST) -> list[tuple[ast.AST, str, Optional[int], ast.expr]]:
