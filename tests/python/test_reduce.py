@@ -40,7 +40,7 @@ print(total)
 def reduced(tmp_path: Path, source: str, *options: str, code: int = 0) -> Any:
     script = tmp_path / "program.py"
     script.write_text(source)
-    done = subprocess.run([sys.executable, "-m", "weft", "reduce", "--json", "--limit", "25", *options, script],
+    done = subprocess.run([sys.executable, "-m", "weft", "reduce", "--json", "--limit", "8", *options, script],
                           capture_output=True, text=True, env={**os.environ, "WEFT_DEVICE": "CPU"})
     assert done.returncode == code, done
     return json.loads(done.stdout) if code == 0 else done.stderr

@@ -37,6 +37,7 @@ weft.GraphView = class {
     this.extra = new Set();
     const middle = known.has(focus) ? focus : known.has(this.chosen) ? this.chosen : root;
     this.chosen = middle;
+    this.focus = known.has(focus) ? focus : null;  // what is asked for is to be read, the whole may be small
     this.draw(middle, true);
   }
 
@@ -211,11 +212,15 @@ weft.GraphView = class {
   }
   fit() {
     const { width, height } = this.box();
-    const whole = Math.min(width / this.size.width, height / this.size.height), readable = .3;
+    const whole = Math.min(width / this.size.width, height / this.size.height);
+    const readable = this.focus === null ? .3 : .7;
     if (whole < readable && this.boxes.has(this.chosen)) {
       this.zoom.k = .7;
       this.center(this.chosen);
+      const { k, y } = this.zoom;  // no empty half above the first or below the last
+      this.zoom.y = Math.min(10, Math.max(y, height - k * this.size.height));
       this.isFitted = true;
+      this.apply();
       return;
     }
     const k = Math.min(1.2, whole);
