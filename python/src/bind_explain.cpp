@@ -101,8 +101,10 @@ void bind_explain(nb::module_& m) {
             const InterpreterReleased released;
             const Measured measured = measure_graph(graph.root, find_device(device), repeats);
             std::vector<std::pair<std::string, uint64_t>> kernels;
-            for (const Measured::Kernel& k : measured.kernels) kernels.emplace_back(k.name, k.nanoseconds);
-            return std::tuple(measured.nanoseconds, measured.compile_nanoseconds, std::move(kernels));
+            for (const Measured::Kernel& k : measured.kernels)
+              kernels.emplace_back(k.name, k.nanoseconds);
+            return std::tuple(measured.nanoseconds, measured.compile_nanoseconds,
+                              std::move(kernels));
           },
           nb::arg("graph"), nb::arg("device"), nb::arg("repeats"),
           "Nanoseconds of a tensor graph on memory of its own, to compile it, and of its kernels.")

@@ -65,18 +65,19 @@ class _Force:
         stored = decisions[self.number].node
         if self.chosen == "recomputed":
             value = ir.UOp.new(ir.Ops.CONTIGUOUS, stored.src[0].dtype, (stored.src[0],))
-            return graph.substitute({stored: ir.UOp.new(stored.op, stored.dtype, (value, *stored.src[1:]), stored.arg)})
+            changed = ir.UOp.new(stored.op, stored.dtype, (value, *stored.src[1:]), stored.arg)
+            return graph.substitute({stored: changed})
         uses = [n for n in graph.toposort() if n.op is ir.Ops.INDEX and n.src[0] == stored]
-        inlined = {}
+        inlined: dict[ir.UOp, ir.UOp | int | float] = {}
         for use in uses:
-            inner = {r: i for r, i in zip(stored.src[1:], use.src[1:]) if r.op is ir.Ops.RANGE}
+            inner: dict[ir.UOp, ir.UOp | int | float] = {r: i for r, i in zip(stored.src[1:], use.src[1:]) if r.op is ir.Ops.RANGE}
             inlined[use] = stored.src[0].substitute(inner)
         return graph.substitute(inlined)
 
 
 def _without_copies(graph: ir.UOp) -> ir.UOp:
     """Writes to copies as writes to the memory that was copied."""
-    written = {}
+    written: dict[ir.UOp, ir.UOp | int | float] = {}
     for n in graph.toposort():
         if n.op is not ir.Ops.AFTER or n.src[0].op is not ir.Ops.CONTIGUOUS:
             continue

@@ -300,7 +300,9 @@ void explain_run(const Program& program, std::string_view name, std::string_view
 
 double least_nanoseconds(const Machine& machine, uint64_t bytes, uint64_t flops) {
   constexpr double many = 1e12;
-  return bound({.operations = double(flops), .bytes = double(bytes), .among = double(bytes),
+  return bound({.operations = double(flops),
+                .bytes = double(bytes),
+                .among = double(bytes),
                 .parallel = many},
                machine);
 }

@@ -49,8 +49,7 @@ std::vector<Ref<Buffer>> memory_of(const Schedule& schedule, Device& device) {
   return slots;
 }
 
-Measured time_schedule(const Schedule& schedule, const PreparedSchedule& prepared,
-                       size_t repeats) {
+Measured time_schedule(const Schedule& schedule, const PreparedSchedule& prepared, size_t repeats) {
   Device& device = *prepared.device;
   const std::vector<Ref<Buffer>> slots = memory_of(schedule, device);
   constexpr uint64_t never = std::numeric_limits<uint64_t>::max();

@@ -64,6 +64,31 @@ class Server:
         self._server.server_close()
 
 
+class recorded:
+    """What weft does in a `with` block, as a page in a file.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "page.html")
+    >>> with recorded(path):
+    ...     (Tensor([1.0, 2.0]) * 2).tolist()
+    [2.0, 4.0]
+    >>> os.path.getsize(path) > 50_000
+    True
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def __enter__(self) -> recorded:
+        self._recording = Recording()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        failure = "".join(traceback.format_exception(kind, error, trace)) if error is not None else ""
+        explained = Explained(sys.argv[0] or "-c", failure, self._recording.finish())
+        self.path.write_text(page_of(explained), encoding="utf-8")
+
+
 def watch_process(where: str) -> None:
     """WEFT_VIZ: records this process; at its end the page is saved in a file, or for "1" served if there is a terminal."""
     recording = Recording()
