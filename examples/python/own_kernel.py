@@ -15,7 +15,7 @@ from weft.ir import UOp
 
 def softplus_kernel(out: UOp, x: UOp) -> UOp:
     """log(1 + exp(x)) of every element: max(x, 0) + log2(1 + exp2(-|x| log2(e))) log(2)."""
-    i = UOp.range(x.dtype.size, 0)
+    i = UOp.range(x.src[0].arg, 0)  # the elements of its memory
     value = x.index(i).load()
     small = (value.max(value * -1.0) * -1.4426950408889634).exp2()
     return out.index(i).assign(value.max(0.0) + (small + 1.0).log2() * 0.6931471805599453).end(i)

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "engine/explain_memory.h"
+#include "engine/prepare_schedule.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/origins.h"
@@ -211,8 +212,8 @@ void explain_schedule(const ScheduleEvent& event) {
   all.runs.emplace_back(event.schedule.calls.size());
 }
 
-void explain_programs(const Schedule& schedule, std::span<Program* const> programs, uint64_t begin,
-                      uint64_t nanoseconds) {
+void explain_programs(const Schedule& schedule, const PreparedSchedule& prepared, uint64_t begin) {
+  const uint64_t nanoseconds = now_ns() - begin;
   Records& all = records();
   const std::lock_guard lock(all.mutex);
   const auto at = all.numbers.find(schedule.notes.get());
@@ -220,7 +221,7 @@ void explain_programs(const Schedule& schedule, std::span<Program* const> progra
   const size_t number = at->second.first;
   all.compilations.push_back({number, begin - all.begin, nanoseconds});
   for (size_t i = 0; i < schedule.calls.size(); i++) {
-    auto& calls = all.programs[programs[schedule.calls[i].kernel]].calls;
+    auto& calls = all.programs[prepared.kernels[schedule.calls[i].kernel].program.get()].calls;
     if (calls.empty() || calls.back().first != number || calls.back().second < i) {
       if (!calls.empty() && calls.back().first != number) calls.clear();
       calls.emplace_back(number, i);

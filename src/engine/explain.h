@@ -39,11 +39,11 @@ void explain_schedule(const ScheduleEvent& event);
 void show_schedule(UOp sink, const Schedule& schedule, bool is_new, uint64_t nanoseconds);
 
 class Program;
+struct PreparedSchedule;
 struct Rule;
 
-// Kernel i of the schedule is run by programs[i]; to have them took so long.
-void explain_programs(const Schedule& schedule, std::span<Program* const> programs, uint64_t begin,
-                      uint64_t nanoseconds);
+// The kernels of a schedule were compiled, or found, from `begin` on until now.
+void explain_programs(const Schedule& schedule, const PreparedSchedule& prepared, uint64_t begin);
 
 // The memory of each slot of a schedule that is about to run.
 void explain_slots(const Schedule& schedule, std::span<const Ref<Buffer>> slots);

@@ -43,7 +43,6 @@
 #include "runtime/device.h"
 #include "runtime/kernel_cache.h"
 #include "runtime/kernel_flops.h"
-#include "runtime/program.h"
 #include "schedule/schedule.h"
 #include "schedule/schedule_cache.h"
 #include "value/closure.h"
@@ -143,14 +142,9 @@ std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& de
 
 CompiledSchedule compiled(std::shared_ptr<const Schedule> schedule, Device& device) {
   const PhaseTimer timer(Phase::kBind);
-  const bool is_explained = is_explaining();
-  const uint64_t begin = is_explained ? now_ns() : 0;
+  const uint64_t begin = is_explaining() ? now_ns() : 0;
   std::shared_ptr<const PreparedSchedule> prepared = prepare_schedule(*schedule, device);
-  if (is_explained) {
-    std::vector<Program*> programs;
-    for (const PreparedKernel& kernel : prepared->kernels) programs.push_back(kernel.program.get());
-    explain_programs(*schedule, programs, begin, now_ns() - begin);
-  }
+  if (begin != 0) explain_programs(*schedule, *prepared, begin);
   return {std::move(schedule), std::move(prepared)};
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "codegen/gate_loads.h"
 #include "codegen/opt/choose_opts.h"
@@ -25,6 +26,14 @@ std::string time_text(uint64_t nanoseconds) {
   const auto t = double(nanoseconds);
   if (t < 1e6) return fmt::format("{:8.2f} us", t / 1e3);
   return t < 1e9 ? fmt::format("{:8.2f} ms", t / 1e6) : fmt::format("{:8.2f} s ", t / 1e9);
+}
+
+// Of the machine's peak; on a terminal green where it is near, red where it is far.
+std::string share_text(double share) {
+  static const bool kIsTerminal = isatty(STDERR_FILENO) != 0;
+  const std::string text = fmt::format("{:3.0f}%", 100 * share);
+  if (!kIsTerminal) return text;
+  return fmt::format("\x1b[{}m{}\x1b[0m", share >= 0.5 ? 32 : share >= 0.15 ? 33 : 31, text);
 }
 
 // Of each pass the graph after it, if it is another one, what it decided and what else it made.
@@ -86,10 +95,11 @@ void show_run(const KernelRun& run) {
     t.bytes += run.bytes;
   }
   const double ns = run.nanoseconds == 0 ? 1 : double(run.nanoseconds);
-  show(fmt::format(
-      "run     {} {:8.2f} GFLOPS {:8.2f} GB/s {:3.0f}%  {} on {}: {}", time_text(run.nanoseconds),
-      double(run.flops) / ns, double(run.bytes) / ns, 100 * run.least_nanoseconds / ns, run.name,
-      std::string(run.device) + (run.lines.empty() ? "" : " from " + run.lines), run.operations));
+  show(fmt::format("run     {} {:8.2f} GFLOPS {:8.2f} GB/s {}  {} on {}: {}",
+                   time_text(run.nanoseconds), double(run.flops) / ns, double(run.bytes) / ns,
+                   share_text(run.least_nanoseconds / ns), run.name,
+                   std::string(run.device) + (run.lines.empty() ? "" : " from " + run.lines),
+                   run.operations));
 }
 
 void show_loaded(std::string_view name, std::string_view from, uint64_t nanoseconds) {
