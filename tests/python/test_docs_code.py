@@ -38,6 +38,16 @@ def test_python(page: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if ">>>" in page.read_text(encoding="utf-8")], ids=lambda page: page.stem)
+def test_sessions(page: Path, tmp_path: Path) -> None:
+    """What stands behind prompts gives what stands beneath it."""
+    if "triton" in page.read_text(encoding="utf-8") and importlib.util.find_spec("triton") is None:
+        pytest.skip("triton is not installed")
+    done = subprocess.run([sys.executable, "-m", "doctest", "-o", "ELLIPSIS", page], capture_output=True, text=True,
+                          env={**os.environ, "WEFT_DEVICE": "CPU", "WEFT_CACHE_DIR": str(tmp_path)})
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "cpp")], ids=lambda page: page.stem)
 def test_cpp(page: Path, tmp_path: Path) -> None:
     compiler = shutil.which("g++") or shutil.which("clang++")
