@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import html
 import inspect
-import json
 import posixpath
 import re
 import shutil
@@ -18,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import markdown
+import markdown_html as markdown
 import plots
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -64,8 +63,6 @@ class Site:
         for name, page in self.pages.items():
             self._check_anchors(name, page)
             (self.folder / f"{_file(name)}").write_text(self._whole(name, page), encoding="utf-8")
-        (self.folder / "search.json").write_text(json.dumps(
-            [[_title(self.pages[n]), _file(n), [h[2] for h in self.pages[n].headings]] for n in self.pages]), encoding="utf-8")
 
     def _link(self, page: Path, target: str) -> str:
         """Where a link of a page leads in the site."""

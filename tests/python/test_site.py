@@ -16,7 +16,7 @@ pytestmark = pytest.mark.host
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-import markdown  # noqa: E402
+import markdown_html as markdown  # noqa: E402
 import plots  # noqa: E402
 
 

@@ -72,7 +72,8 @@ class _Summary:
             del k["graph"]
         return {
             "title": f"{os.path.basename(e.script)} — weft", "failure": e.failure, "nanoseconds": e.nanoseconds,
-            "sites": sites, "files": self.files, "kernels": kernels, "schedules": schedules,
+            "sites": sites, "kernels": kernels, "schedules": schedules,
+            "files": [{name: value for name, value in file.items() if name != "path"} for file in self.files],
             "runs": e.runs, "compilations": e.compilations, "memory": e.memory, "storages": e.storages,
             "rules": self._rules(), "left_out": self.left_out,
         }
