@@ -69,3 +69,16 @@ def test_the_site(tmp_path: Path) -> None:
     assert 'id="matmul"' in (tmp_path / "reference-weft.Tensor.html").read_text()
     assert "REDUCE_AXIS" in (tmp_path / "reference-ops.html").read_text()
     assert (tmp_path / "files/docs/viz.png").stat().st_size > 10_000
+
+
+def test_plots_have_the_numbers_of_the_page() -> None:
+    """docs/benchmarks.json and the tables of docs/benchmarks.md are of the same measurement."""
+    page = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+    for heading, section in plots.read(ROOT / "docs/benchmarks.json").items():
+        part = page[page.index(f"## {heading}"):].split("\n## ")[0].replace(",", "")
+        for name, *values in section["rows"]:
+            missing = [v for v in values if v is not None and f"{v:g}" not in part and f"{v:.2f}" not in part]
+            assert missing == [], (heading, name, missing)
+    cpu = plots.read(ROOT / "docs/benchmarks.json")["The CPU"]
+    row = next(r for r in cpu["rows"] if r[0] == "matmul 2048")
+    assert dict(zip(cpu["columns"], row[1:]))["tinygrad"] > 10 * dict(zip(cpu["columns"], row[1:]))["weft"]
