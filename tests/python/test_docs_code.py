@@ -31,7 +31,7 @@ def test_python(page: Path, tmp_path: Path) -> None:
     code = "\n".join(blocks(page, "python"))
     if re.search(r"^ *(import|from) torch\b", code, re.MULTILINE) and importlib.util.find_spec("torch") is None:
         pytest.skip("torch is not installed")
-    program = tmp_path / f"{page.stem}.py"  # lines of jit functions are read from it
+    program = tmp_path / f"page_{page.stem}.py"  # lines of jit functions are read from it
     program.write_text(code, encoding="utf-8")
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, cwd=tmp_path, timeout=600,
                           env={**os.environ, "WEFT_DEVICE": "CPU"})

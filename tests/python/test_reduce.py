@@ -53,8 +53,8 @@ def fails_with(source: str) -> str:
 
 def test_a_failure(tmp_path: Path) -> None:
     found = reduced(tmp_path, FAILS)
-    assert found["lines"] <= 8 < found["lines_before"] and "[reshape]" in found["error"], found["script"]
-    assert "reshape" in fails_with(found["script"]) and "Model" not in found["script"]
+    assert found["lines"] <= 12 < found["lines_before"] and "[reshape]" in found["error"], found["script"]
+    assert "reshape" in fails_with(found["script"]) and "total" not in found["script"]
 
 
 def test_a_slow_program(tmp_path: Path) -> None:
