@@ -6,7 +6,7 @@
 #include <mutex>
 #include <new>
 #include <span>
-#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
