@@ -16,6 +16,7 @@
 #include "base/interrupt.h"
 #include "base/ref.h"
 #include "engine/custom_kernels.h"
+#include "engine/explain.h"
 #include "engine/index_checks.h"
 #include "engine/jit_general.h"
 #include "engine/jit_recipe.h"
@@ -405,7 +406,7 @@ class Maker {
     numbers.bytes.push_back(bytes);
     numbers.flops.push_back(
         kernel.flops.count(std::span(numbers.variables).subspan(c.first_variable)));
-    if (shows(2)) {
+    if (shows(2) || is_explaining()) {
       c.name = call.name;
       c.operations = kernel_operations(call.ast);
     }
@@ -490,7 +491,7 @@ class Maker {
     }
     recipe_->numbers.bytes.push_back(all_bytes);
     recipe_->numbers.flops.push_back(prepared.flops.count({}));
-    if (shows(2)) {
+    if (shows(2) || is_explaining()) {
       c.name = kernel.name;
       c.operations = kernel_operations(kernel.ast.root);
     }

@@ -13,6 +13,7 @@
 #include "base/config.h"
 #include "base/helpers.h"
 #include "base/interrupt.h"
+#include "base/progress_line.h"
 #include "ir/node.h"
 #include "rewrite/user_passes.h"
 #include "runtime/device.h"
@@ -32,6 +33,7 @@ class Preparation {
         device_(device),
         names_(schedule.kernels.size()),
         kernels_(schedule.kernels.size()),
+        progress_("compiling kernels", schedule.kernels.size()),
         failures_(schedule.kernels.size()) {
     for (const KernelCall& call : schedule.calls) names_[call.kernel] = call.name;
   }
@@ -56,6 +58,7 @@ class Preparation {
         check_interrupt();
         const UOp ast = schedule_.kernels[i].root;
         kernels_[i] = {device_.compile(ast, names_[i]), KernelFlops(ast)};
+        progress_.done_one();
       } catch (const Stopped&) {
         next_ = kernels_.size();
         throw;
@@ -70,6 +73,7 @@ class Preparation {
   Device& device_;
   std::vector<std::string_view> names_;
   std::vector<PreparedKernel> kernels_;
+  ProgressLine progress_;
   std::vector<std::exception_ptr> failures_;
   std::atomic<size_t> next_ = 0;
 };
