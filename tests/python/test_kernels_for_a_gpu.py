@@ -29,6 +29,8 @@ PRODUCTS = {
     "bias and residual": lambda: memory(512, 256) @ memory(256, 512) + memory(512) + memory(512, 512),
     "batches": lambda: memory(6, 130, 64) @ memory(6, 64, 200),
     "few rows": lambda: memory(16, 1024) @ memory(1024, 1024),
+    "a window over few channels": lambda: memory(4, 3, 64, 64).conv2d(memory(64, 3, 7, 7), padding=3, stride=2),
+    "heads side by side": lambda: (memory(2, 8, 256, 128) @ memory(2, 8, 128, 64)).transpose(1, 2).reshape(2, 256, 512),
     "a convolution": lambda: memory(4, 64, 56, 56).conv2d(memory(128, 64, 3, 3), padding=1),
 }
 
@@ -53,6 +55,15 @@ def test_few_columns_are_summed_in_parts():
     first, second = memory(4096, 768, dtype=dtypes.float32).sum(0).schedule()
     assert first.name == "r_32_768"
     assert second.buffers == 2
+
+
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_products_of_few_tiles_and_long_sums_are_done_in_parts(is_turned):
+    weight = memory(8192, 8192)
+    first, second = (memory(16, 8192) @ (weight.transpose(0, 1) if is_turned else weight)).schedule()
+    assert first.name == "r_4_16_8192" and on_tensor_cores(first)
+    assert second.buffers == 2
+    assert len((memory(2048, 2048) @ memory(2048, 2048)).schedule()) == 1
 
 
 def test_it_runs_nothing():

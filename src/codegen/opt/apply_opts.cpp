@@ -156,9 +156,9 @@ bool is_divided(UOp sink, UOp range) {
 // One product, or several with what depends on them.
 std::string why_not_products(UOp sink, const Opt& opt) {
   const TileCopies copies = copies_of(opt.kind);
-  const std::string why = why_not_tiles(sink, opt.axis, opt.amount, copies);
-  return why.empty() || !why_not_merged_tiles(sink, opt.axis, opt.amount, copies).empty() ? why
-                                                                                          : "";
+  if (ranges_to_merge(sink).size() > 1)
+    return why_not_merged_tiles(sink, opt.axis, opt.amount, copies);
+  return why_not_tiles(sink, opt.axis, opt.amount, copies);
 }
 
 UOp changed(UOp sink, const Opt& opt) {
@@ -187,9 +187,8 @@ UOp changed(UOp sink, const Opt& opt) {
     case OptKind::kTensor:
     case OptKind::kBulk: {
       const TileCopies copies = copies_of(opt.kind);
-      return why_not_tiles(sink, opt.axis, opt.amount, copies).empty()
-                 ? tensor_tiles(sink, opt.axis, opt.amount, copies)
-                 : merged_tiles(sink, opt.axis, opt.amount, copies);
+      return ranges_to_merge(sink).size() > 1 ? merged_tiles(sink, opt.axis, opt.amount, copies)
+                                              : tensor_tiles(sink, opt.axis, opt.amount, copies);
     }
     case OptKind::kShard: return shard_writes(sink, range, opt.amount, id);
     case OptKind::kBlock: return block_rows(sink, range, opt.amount, id);

@@ -14,6 +14,7 @@
 #include "codegen/opt/merged_tiles.h"
 #include "codegen/opt/opt.h"
 #include "codegen/opt/tensor_tiles.h"
+#include "codegen/opt/tile_factors.h"
 #include "codegen/target.h"
 #include "ir/arena.h"
 #include "ir/bounds.h"

@@ -1,6 +1,7 @@
 // What a kernel computes -> the rows, places and columns of its products.
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -10,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/opt/loops.h"
 #include "codegen/opt/merged_tiles.h"
 #include "codegen/opt/tensor_tiles.h"
 #include "codegen/opt/tile_factors.h"
@@ -23,13 +23,16 @@
 #include "ir/scope.h"
 #include "ir/walk.h"
 #include "schedule/rangeify/merge_rules.h"
+#include "symbolic/simplify.h"
 
 namespace weft {
 namespace {
 
 constexpr int64_t kMostColumns = 256;
+constexpr int64_t kMostOfTwoGroups = 64;  // columns, of which a multiprocessor holds two groups
 
 int64_t size_of(UOp range) { return range.src(0).const_int(); }
+int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 bool has(std::span<const UOp> list, UOp n) { return std::ranges::find(list, n) != list.end(); }
 bool is_within(UOp n, std::span<const UOp> loops) {
@@ -76,7 +79,7 @@ class Finder {
   std::string look() {
     loops_ = loops_of_all(sink_);
     if (loops_.empty()) return "there are writes in different loops";
-    const UOp sink = with_shared_ranges(sink_);
+    const UOp sink = simplify(with_shared_ranges(sink_), nullptr, Loads::kStay);
     out_.ends.assign(sink.srcs().begin(), sink.srcs().end());
     const bool are_stores = std::ranges::all_of(
         out_.ends, [](UOp e) { return e.src(0).is(Op::STORE) && !is_register(e.src(0).src(0)); });
@@ -105,7 +108,9 @@ class Finder {
                             n.src(1).src(0) == out_.along.src(0);
       if (!is_alike || !n.src(1).src(0).is_const()) return "there are reductions over other ranges";
       const std::pair<UOp, UOp> place{n.src(1), out_.along};
-      bodies.emplace_back(n, replace_ranges(n.src(0), {&place, 1}));
+      // Sums of indices are in an order that depends on the ranges.
+      bodies.emplace_back(n,
+                          simplify(replace_ranges(n.src(0), {&place, 1}), nullptr, Loads::kStay));
     }
     out_.reductions = merged_reductions(bodies, out_.along);
     const bool is_known = std::ranges::all_of(out_.reductions, [](const MergedReduction& r) {
@@ -185,7 +190,30 @@ class Finder {
   MergedTiles out_;
 };
 
+// Of local memory, for blocks of so many places.
+int64_t bytes_of(const MergedTiles& t, int64_t block) {
+  int64_t first = 0, of_block = 0, shared = 0;
+  for (const TileProduct& p : t.scores) {
+    const int64_t depth = rounded_up(size_of(p.sum), kTileDepth);
+    first += depth * kTileRows, of_block += depth * block;
+  }
+  for (size_t i = 0; i < t.products.size(); i++) {
+    if (t.products[i]) {
+      of_block += block * rounded_up(size_of(t.columns), kTileSide);
+    } else {
+      shared += kTileRows * kSharingRow * t.reductions[i].reduce.dtype().item_bytes();
+    }
+  }
+  constexpr int64_t signals = 1024;
+  const int64_t stages = merged_stages(rounded_up(size_of(t.columns), kTileSide));
+  return (first + stages * of_block) * 2 + shared + signals;
+}
+
 }  // namespace
+
+bool is_multiplied_ahead(int64_t columns) { return columns > kMostOfTwoGroups; }
+
+int64_t merged_stages(int64_t columns) { return is_multiplied_ahead(columns) ? 3 : 2; }
 
 FoundMergedTiles find_merged_tiles(UOp sink, int64_t axis) { return Finder(sink, axis).run(); }
 
@@ -198,6 +226,23 @@ std::vector<int64_t> ranges_to_merge(UOp sink) {
       out.push_back(n.src(1).range_id());
   }
   return out;
+}
+
+int64_t merged_block(const MergedTiles& tiles, int64_t local_bytes) {
+  return bytes_of(tiles, kTileSide) <= local_bytes ? kTileSide : 0;
+}
+
+std::string why_not_merged_tiles(UOp sink, int64_t axis, int64_t block, TileCopies copies) {
+  if (block != 64 && block != 128) return "blocks have 64 or 128 places";
+  const FoundMergedTiles found = find_merged_tiles(sink, axis);
+  if (!found.why_not.empty() || copies == TileCopies::kVectors) return found.why_not;
+  const MergedTiles& t = found.tiles;
+  bool has_box = false;
+  for (const TileProduct& p : t.scores) {
+    has_box = has_box || tile_factor(p.a, t.rows, p.sum, copies).array ||
+              tile_factor(p.b, t.along, p.sum, copies).array;
+  }
+  return has_box ? "" : "no factor is an array of up to five axes";
 }
 
 }  // namespace weft

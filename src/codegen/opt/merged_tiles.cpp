@@ -19,7 +19,6 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,30 +26,18 @@
 #include "codegen/opt/tile_factors.h"
 #include "codegen/replace_ranges.h"
 #include "ir/arena.h"
-#include "ir/bounds.h"
 #include "ir/build.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/place.h"
 #include "ir/scalar.h"
-#include "ir/scope.h"
 #include "ir/walk.h"
 #include "schedule/rangeify/merge_rules.h"
 #include "symbolic/simplify.h"
 
 namespace weft {
 namespace {
-
-constexpr int64_t kShared = 4;  // threads that share a row
-// With more columns, the registers of a multiprocessor hold one group, in which products and what
-// is done with their results go on side by side.
-constexpr int64_t kMostOfTwoGroups = 64;
-
-bool is_multiplied_ahead(int64_t columns) { return columns > kMostOfTwoGroups; }
-// Blocks in local memory: one is used, the others are fetched; scores that are multiplied ahead are
-// of one block more. What a product with a held factor reads is free at the next WAIT.
-int64_t stages_of(int64_t columns) { return is_multiplied_ahead(columns) ? 3 : 2; }
 
 int64_t size_of(UOp range) { return range.src(0).const_int(); }
 int64_t rounded_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
@@ -73,7 +60,7 @@ class Writer {
     places_ = size_of(t_.along);
     columns_ = rounded_up(size_of(t_.columns), kTileSide);
     is_ahead_ = is_multiplied_ahead(columns_);
-    stages_ = stages_of(columns_);
+    stages_ = merged_stages(columns_);
   }
 
   UOp run() {
@@ -109,7 +96,7 @@ class Writer {
     // Those with the most blocks begin.
     first_row_ = simplify((end_ ? number(high - 1) - tile : tile) * kTileRows);
     warp_ = new_range(kTileThreads / 32, AxisType::kLocal);
-    y_ = new_range(8, AxisType::kLocal), x_ = new_range(kShared, AxisType::kLocal);
+    y_ = new_range(8, AxisType::kLocal), x_ = new_range(kSharingRow, AxisType::kLocal);
     if (high > 1) around_.push_back(tile);
     around_.insert(around_.end(), {warp_, y_, x_});
     thread_ = (warp_ * 8 + y_) * 4 + x_;
@@ -305,6 +292,7 @@ class Writer {
   // A formula of a row and a place of the block, as the thread has it.
   UOp element(UOp n, int64_t half, int64_t at) const {
     std::vector<std::pair<UOp, UOp>> pairs;
+    pairs.reserve(bases_.size() + scores_.size());
     for (const Base& b : bases_) pairs.emplace_back(b.of->base, b.base[size_t(half)]);
     for (size_t k = 0; k < scores_.size(); k++) {
       pairs.emplace_back(t_.scores[k].reduce, scores_[k][size_t(at / 2 * 4 + half * 2 + at % 2)]);
@@ -323,6 +311,7 @@ class Writer {
     if (gates.empty()) return n;
     const UOp gate = gates.size() == 1 ? gates[0] : gates[0] & gates[1];
     std::vector<UOp> kept;
+    kept.reserve(t_.scores.size() + bases_.size());
     for (const TileProduct& p : t_.scores) kept.push_back(p.reduce);
     for (const Base& b : bases_) kept.push_back(b.of->base);
     const auto is_kept = [&](UOp s) { return has(kept, s); };
@@ -351,6 +340,7 @@ class Writer {
   UOp reduced(const MergedReduction& r, int64_t half) const {
     const uint64_t identity = *identity_bits(r.reduce.arg_op(), r.reduce.dtype());
     std::vector<UOp> all;
+    all.reserve(size_t(block_ / 4));
     for (int64_t at = 0; at < block_ / 4; at++)
       all.push_back(counted(element(r.body, half, at), at, identity));
     while (all.size() > 1) {
@@ -364,17 +354,18 @@ class Writer {
   // What the threads of a row have, as one, of both rows of a thread.
   std::array<UOp, 2> shared(Op op, std::array<UOp, 2> own, std::span<const UOp> waits) {
     // Written before either is read: one barrier is enough for both.
-    const int64_t quads = kTileThreads / kShared;
+    const int64_t quads = kTileThreads / kSharingRow;
     std::array<UOp, 2> memory, out;
     std::vector<UOp> stores;
-    const UOp quad = (warp_ * 8 + y_) * kShared;
+    const UOp quad = (warp_ * 8 + y_) * kSharingRow;
     for (const size_t half : {0, 1}) {
-      memory[half] = define_local(arena_, own[half].dtype(), quads * kShared, arena_.fresh_id());
+      memory[half] =
+          define_local(arena_, own[half].dtype(), quads * kSharingRow, arena_.fresh_id());
       stores.push_back(index(after(memory[half], waits), quad + x_).assign(own[half]));
     }
     for (const size_t half : {0, 1}) {
       const UOp filled = after(memory[half], stores);
-      for (int64_t k = 0; k < kShared; k++) {
+      for (int64_t k = 0; k < kSharingRow; k++) {
         const UOp one = load(index(filled, quad + k));
         out[half] = k == 0 ? one : combined(op, out[half], one);
       }
@@ -432,6 +423,7 @@ class Writer {
     UOp sums = states_[i][0].old;
     if (base != nullptr) {
       std::vector<UOp> lanes;
+      lanes.reserve(size_t(columns_ / 2));
       for (int64_t l = 0; l < columns_ / 2; l++)
         lanes.push_back(lane(sums, l) * base->factor[size_t(l / 2 % 2)]);
       sums = vector_of(lanes);
@@ -566,6 +558,7 @@ class Writer {
   // What is read of memory for the results is read when registers are free, and where they count.
   UOp reads_after(UOp value, UOp done, UOp gate) const {
     std::vector<UOp> kept;
+    kept.reserve(t_.reductions.size());
     for (const MergedReduction& r : t_.reductions) kept.push_back(r.reduce);
     const auto is_kept = [&](UOp n) { return has(kept, n); };
     return rebuild_part(value, is_kept, [&](UOp n, std::span<const UOp> srcs) {
@@ -596,46 +589,7 @@ class Writer {
   std::vector<Base> bases_;
 };
 
-// Of local memory, for blocks of so many places.
-int64_t bytes_of(const MergedTiles& t, int64_t block) {
-  int64_t first = 0, of_block = 0, shared = 0;
-  for (const TileProduct& p : t.scores) {
-    const int64_t depth = rounded_up(size_of(p.sum), kTileDepth);
-    first += depth * kTileRows, of_block += depth * block;
-  }
-  for (size_t i = 0; i < t.products.size(); i++) {
-    if (t.products[i]) {
-      of_block += block * rounded_up(size_of(t.columns), kTileSide);
-    } else {
-      shared += kTileRows * kShared * t.reductions[i].reduce.dtype().item_bytes();
-    }
-  }
-  constexpr int64_t signals = 1024;
-  const int64_t stages = stages_of(rounded_up(size_of(t.columns), kTileSide));
-  return (first + stages * of_block) * 2 + shared + signals;
-}
-
 }  // namespace
-
-int64_t merged_block(const MergedTiles& tiles, int64_t local_bytes) {
-  for (const int64_t block : {kTileSide}) {
-    if (bytes_of(tiles, block) <= local_bytes) return block;
-  }
-  return 0;
-}
-
-std::string why_not_merged_tiles(UOp sink, int64_t axis, int64_t block, TileCopies copies) {
-  if (block != 64 && block != 128) return "blocks have 64 or 128 places";
-  const FoundMergedTiles found = find_merged_tiles(sink, axis);
-  if (!found.why_not.empty() || copies == TileCopies::kVectors) return found.why_not;
-  const MergedTiles& t = found.tiles;
-  bool has_box = false;
-  for (const TileProduct& p : t.scores) {
-    has_box = has_box || tile_factor(p.a, t.rows, p.sum, copies).array ||
-              tile_factor(p.b, t.along, p.sum, copies).array;
-  }
-  return has_box ? "" : "no factor is an array of up to five axes";
-}
 
 UOp merged_tiles(UOp sink, int64_t axis, int64_t block, TileCopies copies) {
   return Writer(sink, find_merged_tiles(sink, axis).tiles, block, copies).run();

@@ -39,6 +39,16 @@ FoundMergedTiles find_merged_tiles(UOp sink, int64_t axis);
 // The ids of ranges that find_merged_tiles can be asked about.
 std::vector<int64_t> ranges_to_merge(UOp sink);
 
+inline constexpr int64_t kSharingRow = 4;  // threads that share a row
+
+// Whether scores of the next block are multiplied while those of a block are used: with so many
+// columns, the registers of a multiprocessor hold one group.
+bool is_multiplied_ahead(int64_t columns);
+
+// Blocks in local memory: one is used, the others are fetched; scores that are multiplied ahead are
+// of one block more. What a product with a held factor reads is free at the next WAIT.
+int64_t merged_stages(int64_t columns);
+
 // The places of a block for which so many bytes of local memory are enough; 0: there are none.
 int64_t merged_block(const MergedTiles& tiles, int64_t local_bytes);
 

@@ -29,7 +29,6 @@
 #include "ir/place.h"
 #include "ir/scope.h"
 #include "ir/walk.h"
-#include "symbolic/linear.h"
 #include "symbolic/simplify.h"
 
 namespace weft {

@@ -4,7 +4,6 @@
 #include "codegen/opt/tile_factors.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>

@@ -17,7 +17,7 @@ inline constexpr int64_t kTileSide = 64;                      // of a block of a
 inline constexpr int64_t kTileBlock = kTileSide * kTileSide;  // elements
 inline constexpr int64_t kFetched = 8;                        // elements of a FETCH
 inline constexpr int64_t kTileThreads = 256;                  // of a group
-inline constexpr int64_t kTileRows = 128, kTileDepth = kTileSide;
+inline constexpr int64_t kTileRows = 128, kTileDepth = 64;
 
 // How tiles come to local memory.
 enum class TileCopies : uint8_t {

@@ -69,7 +69,7 @@ class Merger {
         replaced_(arena_) {
     machine_.units = 1;  // what is summed in which order is the same for any number of cores
     is_gone_.resize(values_.size());
-    user_.resize(values_.size(), kNobody);
+    users_.resize(values_.size());
     for (size_t i = 0; i < values_.size(); i++) numbers_.put_number(values_[i].node, i + 1);
   }
 
@@ -99,8 +99,8 @@ class Merger {
       for (; memory.is(Op::AFTER); memory = memory.src(0)) user = kSeveral;
       const uint64_t number = numbers_.number(memory);
       if (number == 0) return;
-      uint32_t& known = user_[number - 1];
-      known = known == kNobody || known == user ? user : kSeveral;
+      std::vector<uint32_t>& known = users_[number - 1];
+      if (!has(known, user)) known.push_back(user);
     };
     for (uint32_t i = 0; i < values_.size(); i++) {
       const StoredValue& v = values_[i];
@@ -152,6 +152,7 @@ class Merger {
   // A loop whose quotient and remainder are what is asked for, as in two axes that are written as
   // one, is two loops. Codegen cuts it so, too.
   void split_loops(UOp& value, std::vector<UOp>& loops) const {
+    value = simplify(value);
     for (size_t i = 0; i < loops.size(); i++) {
       const UOp loop = loops[i];
       if (!loop.is(Op::RANGE) || !loop.src(0).is_const()) continue;
@@ -186,9 +187,11 @@ class Merger {
       if (!is_read(n)) return;
       const uint64_t number = numbers_.number(n.src(0));
       if (number == 0 || is_gone_[number - 1] || values_[number - 1].is_write) return;
-      const uint32_t user = user_[number - 1];
-      const bool is_ours = user == i || (user < kSeveral && has(group.put_in, user));
-      if (is_ours) reads.push_back(n);
+      const std::vector<uint32_t>& users = users_[number - 1];
+      const bool is_ours = std::ranges::all_of(
+          users, [&](uint32_t user) { return user == i || has(group.put_in, user); });
+      // What is read for several values is not read at one place, in loops of their own.
+      if (is_ours && (users.size() == 1 || !limits_.sequences)) reads.push_back(n);
     });
     for (UOp n : reads) {
       const auto number = uint32_t(numbers_.number(n.src(0)) - 1);
@@ -211,21 +214,25 @@ class Merger {
   bool is_read_along(UOp read, uint32_t number, std::span<const UOp> reads,
                      std::span<const UOp> along, std::span<const UOp> loops) const {
     const std::optional<UOp> own = range_along(read, along, loops);
-    if (!own || loops_of(values_[number].ranges()).size() != ranges_of_indices(read).size()) {
+    // What is stored for each row is left alone where a loop over rows can go over it first.
+    if (!own || (limits_.sequences && !*own) ||
+        loops_of(values_[number].ranges()).size() != ranges_of_indices(read).size()) {
       return false;
     }
     return std::ranges::all_of(reads, [&](UOp n) {
       if (n.src(0) != read.src(0)) return true;
       const std::optional<UOp> other = range_along(n, along, loops);
-      if (!other || other->src(0) != own->src(0)) return false;
+      if (!other || bool(*other) != bool(*own)) return false;
+      if (!*own) return n == read;
+      if (other->src(0) != own->src(0)) return false;
       return substitute_ranges(n, {&*other, 1}, {&*own, 1}) == read;
     });
   }
 
-  // The one range of a reduction that a read depends on, beside loops.
+  // The one range of a reduction that a read depends on, beside loops; null: on loops alone.
   static std::optional<UOp> range_along(UOp read, std::span<const UOp> along,
                                         std::span<const UOp> loops) {
-    std::optional<UOp> found;
+    UOp found;
     for (UOp r : ranges_of_indices(read)) {
       if (has_range(along, r)) {
         if (found) return {};
@@ -508,11 +515,11 @@ class Merger {
   const KernelLimits& limits_;
   Machine machine_;
   std::vector<StoredValue> values_;
-  std::vector<uint32_t> user_;  // the one value that reads each
-  std::vector<bool> is_gone_;   // it has been put into its user
-  NodeMap numbers_;             // 1 + place in values_
-  NodeMap owner_;               // of a REDUCE: 1 + the value that has it
-  NodeMap replaced_;            // BUFFERIZE -> the new one
+  std::vector<std::vector<uint32_t>> users_;  // of each: values that read it
+  std::vector<bool> is_gone_;                 // it has been put into its user
+  NodeMap numbers_;                           // 1 + place in values_
+  NodeMap owner_;                             // of a REDUCE: 1 + the value that has it
+  NodeMap replaced_;                          // BUFFERIZE -> the new one
 };
 
 }  // namespace

@@ -48,6 +48,8 @@ constexpr int64_t kMostRounded = 1 << 14;  // elements of slots: a size that man
 constexpr size_t kMostTables = 4;          // of one kernel, about
 constexpr size_t kMostBodies = 64;         // of one kernel
 constexpr size_t kManyBodies = 24;         // of a program: other cuts may do with fewer
+constexpr size_t kManyRepeats =
+    8;  // statements for each body, where nothing is written, of so many
 // Where the loops of a kernel cannot follow each other across a device, one thread runs them: the
 // operations of a statement that it does as soon as a kernel of its own starts.
 constexpr double kMostWorkOfThread = 256;
@@ -427,10 +429,9 @@ std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const Kerne
   const size_t small = size_t(std::ranges::count_if(program.steps, is_small));
   const size_t bodies = program.bodies.size();
   const bool has_writes = !events.events().empty();
-  const bool repeats =
-      small == program.steps.size() && has_writes
-          ? 2 * small >= 3 * bodies
-          : small >= kLeastRepeats * bodies && (has_writes || bodies <= kManyBodies);
+  const size_t least = has_writes || bodies <= kManyBodies ? kLeastRepeats : kManyRepeats;
+  const bool repeats = small == program.steps.size() && has_writes ? 2 * small >= 3 * bodies
+                                                                   : small >= least * bodies;
   const bool pays = small >= kLeastStatements && repeats;
   if (!pays && !is_forced) {
     refusal = {one_of_a_kind(plan),
