@@ -15,13 +15,6 @@ RANDOM = {
     "svd_lowrank", "uniform", "nn.functional.multi_head_attention_forward",
 }
 
-# Tensors of the device are strided.
-SPARSE = {
-    "sparse.sampled_addmm": "takes sparse matrices",
-    "sparse.mm.reduce": "takes sparse matrices",
-    "to_sparse": "gives sparse tensors",
-}
-
 # Their further arguments PyTorch wants on the CPU, whatever device the first is on.
 CPU_ARGUMENTS = {"tensor_split"}
 
