@@ -104,10 +104,10 @@ True
       .def_prop_ro("is_pointer", &DType::is_pointer)
       .def_prop_ro("is_vector", &DType::is_vector)
       .def_prop_ro(
-          "min", [](DType t) { return extreme(t, least_bits, -INFINITY); },
+          "min", [](DType t) { return extreme(t, least_bits, double(-INFINITY)); },
           nb::sig("def min(self) -> int | float"), "The least number of the type.")
       .def_prop_ro(
-          "max", [](DType t) { return extreme(t, greatest_bits, INFINITY); },
+          "max", [](DType t) { return extreme(t, greatest_bits, double(INFINITY)); },
           nb::sig("def max(self) -> int | float"), "The greatest number of the type.")
       .def("vec", vec, nb::arg("lanes"), "A vector of these.")
       .def("ptr", &DType::ptr, nb::arg("space") = AddrSpace::kGlobal, "A pointer to these.")

@@ -10,7 +10,8 @@ enum class ForkOrder : uint8_t { kTensor, kEngine, kCompiler, kMemory, kOpenCl, 
 
 // `before` runs before every fork, in the order above, and takes locks or waits; `after` runs in
 // the parent and in the child, the other way round. Each place is taken once: InternalError when it
-// is.
+// is. Called while the library is loaded: of what a thread registers during a fork the child would
+// have the lock held, and nobody to release it.
 void at_fork(ForkOrder order, void (*before)(), void (*after)());
 
 }  // namespace weft

@@ -78,6 +78,7 @@ class Devectorizer {
 
   UOp make(UOp n, std::vector<UOp>& srcs) {
     if (n.dtype().is_pointer()) return arena_.with_srcs(n, srcs);  // of an access
+    if (n.is(Op::WMMA)) return product(n, srcs);
     if (is_whole(n)) return arena_.with_srcs(n, srcs);
     if (n.is(Op::STORE) && is_whole(n.src(0))) {
       const UOp value = n.src(1).is_const() ? n.src(1) : srcs[1];
@@ -110,6 +111,18 @@ class Devectorizer {
     if (type.is_pointer()) return flattened(n, srcs);
     const UOp value = arena_.make(Op::VECTORIZE, type, lanes_of(n, 1, srcs, type.lanes));
     return arena_.with_srcs(n, std::vector{srcs[0], value});
+  }
+
+  // Sums and factors that are put together of lanes are the vectors that they are.
+  UOp product(UOp n, std::vector<UOp>& srcs) {
+    for (size_t i = 0; i < 2; i++) {
+      const UOp was = n.src(i);
+      if (was.dtype().is_pointer() || is_whole(was)) continue;
+      srcs[i] = was.is_const() ? was
+                               : arena_.make(Op::VECTORIZE, was.dtype(),
+                                             lanes_of(n, i, srcs, was.dtype().lanes));
+    }
+    return arena_.with_srcs(n, srcs);
   }
 
   // The sums of a WMMA, which stay in one register.

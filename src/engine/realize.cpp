@@ -76,6 +76,8 @@ InterruptibleMutex& realize_mutex() {
 
 namespace {
 
+[[maybe_unused]] const bool kLockIsKnownToForks = (realize_mutex(), true);
+
 thread_local bool is_reference_only = false;
 
 }  // namespace

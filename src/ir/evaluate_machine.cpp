@@ -106,7 +106,7 @@ std::vector<Array> run(const Plan& plan, Heap& heap, const Variables& variables,
   const Grid threads = grid_of(plan, GridKind::kThreads, variables);
   std::vector<Array> results(plan.roots.size(), Array::nothing());
   for (const std::vector<int64_t>& group_at : points_of(groups)) {
-    Workgroup group{plan, heap, variables, arguments, {}, {}};
+    Workgroup group{plan, heap, variables, arguments, {}, {}, {}};
     group.run_kernel = [&](UOp kernel, const std::vector<const Value*>& sources) {
       if (arguments != nullptr) fail(kernel, "it is inside a KERNEL");
       run_kernel(kernel, sources, heap, variables);
@@ -121,7 +121,14 @@ std::vector<Array> run(const Plan& plan, Heap& heap, const Variables& variables,
       for (size_t i = 0; i < thread_at.size(); i++) {
         specials.emplace_back(threads.specials[i], thread_at[i]);
       }
-      running.emplace_back(group, std::move(specials));
+      size_t number = 0, step = 1;
+      for (size_t i = 0; i < thread_at.size(); i++) {
+        number += size_t(thread_at[i]) * step;
+        step *= size_t(threads.sizes[i]);
+      }
+      running.emplace_back(group, std::move(specials), number);
+      group.threads.resize(std::max(group.threads.size(), number + 1));
+      group.threads[number] = &running.back();
     }
     run_threads(running);
     for (size_t i = 0; i < results.size() && !running.empty(); i++) {

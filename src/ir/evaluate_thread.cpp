@@ -31,7 +31,16 @@ namespace weft::evaluator {
 UOp Thread::run_to_barrier() {
   const std::vector<Step>& steps = group_.plan.steps;
   while (next_ < steps.size()) {
-    const Step& step = steps[next_++];
+    const Step& step = steps[next_];
+    const bool is_held = step.kind == StepKind::kNode && step.node.is(Op::WMMA) &&
+                         !step.node.src(1).dtype().is_pointer();
+    if (is_held && !has_met_) {
+      held_[held_count_++ % 2] = operand(step, 1).lanes;
+      has_met_ = true;
+      return step.node;
+    }
+    has_met_ = false;
+    next_++;
     run_step(step);
     if (step.kind == StepKind::kNode && step.node.is(Op::BARRIER)) return step.node;
   }

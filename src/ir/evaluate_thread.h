@@ -1,6 +1,7 @@
 // One thread of the evaluator's machine. Private to ir/evaluate*.cpp.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -43,6 +44,8 @@ inline const Lane& lane_of(const Value& v, size_t lane) {
   return v.lanes[v.lanes.size() == 1 ? 0 : lane];
 }
 
+class Thread;
+
 // What all threads of a workgroup share.
 struct Workgroup {
   const Plan& plan;
@@ -50,16 +53,21 @@ struct Workgroup {
   const Variables& variables;
   const std::map<int64_t, Memory*>* arguments;  // of a kernel, else null
   std::unordered_map<UOp, Memory> locals;
+  std::vector<const Thread*> threads;  // by number, the first dimension fastest
   // Runs a KERNEL on the values of its sources.
   std::function<void(UOp kernel, const std::vector<const Value*>& sources)> run_kernel;
 };
 
 class Thread {
  public:
-  Thread(Workgroup& group, std::vector<std::pair<UOp, int64_t>> specials)
-      : group_(group), specials_(std::move(specials)), values_(group.plan.slot_count) {}
+  Thread(Workgroup& group, std::vector<std::pair<UOp, int64_t>> specials, size_t number)
+      : group_(group),
+        specials_(std::move(specials)),
+        number_(number),
+        values_(group.plan.slot_count) {}
 
-  // Runs up to and past the next BARRIER, which it returns; none at the end.
+  // Runs up to and past the next BARRIER, or up to a product whose factor the threads hold
+  // together, which it returns; none at the end.
   UOp run_to_barrier();
 
   // The value of root i once the thread is at its end.
@@ -96,6 +104,7 @@ class Thread {
   // ---- evaluate_tiles.cpp
   Value lane(const Step& step);
   Value product(const Step& step);
+  std::array<uint64_t, 2> held_factor(const Step& step, int64_t k) const;
   void fetch(const Step& step);
   void fetch_box(const Step& step);
   void commit();
@@ -115,7 +124,12 @@ class Thread {
 
   Workgroup& group_;
   std::vector<std::pair<UOp, int64_t>> specials_;
+  size_t number_;
   std::vector<Value> values_;
+  // What it holds of a product's factor, for the others: of the last one, and the one before.
+  std::array<std::vector<Lane>, 2> held_;
+  size_t held_count_ = 0;
+  bool has_met_ = false;  // the others, for the product that is next
   std::vector<Loop> loops_;
   std::vector<std::vector<Fetch>> fetches_{1};  // by group; the last one is not committed yet
   size_t next_ = 0;                             // step

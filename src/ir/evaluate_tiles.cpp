@@ -44,7 +44,8 @@ Value Thread::product(const Step& step) {
   const Value &a = source(step, 1), &b = source(step, 2);
   const int64_t thread = size(step, 3);
   const bool a_transposed = n.ints()[1] != 0, b_transposed = n.ints()[2] != 0;
-  const DType factor = n.src(1).dtype().pointee();
+  const bool is_held = !n.src(1).dtype().is_pointer();
+  const DType factor = n.src(1).dtype().element();
   const auto factor_at = [&](const Place& place, int64_t offset) {
     const Lane lane = read(place, offset, n);
     if (lane.fault) raise(lane.fault);
@@ -54,7 +55,8 @@ Value Thread::product(const Step& step) {
   std::vector<uint64_t> of_b(columns);
   for (int64_t k = 0; k < kSide; k++) {
     std::array<uint64_t, 2> of_a{};
-    for (size_t i = 0; i < 2; i++) {
+    if (is_held) of_a = held_factor(step, k);
+    for (size_t i = 0; i < 2 && !is_held; i++) {
       const int64_t row = thread / 32 * 16 + int64_t(i) * 8 + thread % 32 / 4;
       of_a[i] = factor_at(a.place, offset_of(row, k, a_transposed));
     }
@@ -70,6 +72,22 @@ Value Thread::product(const Step& step) {
     }
   }
   return result;
+}
+
+// Column k of the rows of this thread, which four threads share.
+std::array<uint64_t, 2> Thread::held_factor(const Step& step, int64_t k) const {
+  const UOp n = step.node;
+  const size_t owner = number_ / 4 * 4 + size_t(k % 8 / 2);
+  if (owner >= group_.threads.size()) fail(n, "the threads that hold its factor do not run");
+  const std::vector<Lane>& held = group_.threads[owner]->held_[(held_count_ - 1) % 2];
+  std::array<uint64_t, 2> out{};
+  for (size_t i = 0; i < 2; i++) {
+    const Lane& lane = held.at(size_t(k / 8 * 4) + i * 2 + size_t(k % 2));
+    if (lane.fault) raise(lane.fault);
+    out[i] = *evaluate_scalar(Op::CAST, n.src(1).dtype().element(), dtypes::float32,
+                              std::array{lane.bits});
+  }
+  return out;
 }
 
 void Thread::fetch(const Step& step) {

@@ -191,12 +191,14 @@ Found check_wmma(UOp n) {
     const DType factor = n.src(i).dtype();
     const bool is_half =
         factor.element() == dtypes::float16 || factor.element() == dtypes::bfloat16;
-    if (factor.space == AddrSpace::kLocal && factor.lanes == 1 && is_half &&
-        factor == n.src(1).dtype()) {
+    const bool is_memory = factor.space == AddrSpace::kLocal && factor.lanes == 1,
+               is_held = i == 1 && !factor.is_pointer() && factor.lanes == 32 && arg[1] == 0;
+    if ((is_memory || is_held) && is_half && factor.element() == n.src(1).dtype().element())
       continue;
-    }
-    return bad_dtype("source {} has dtype {}; factors are float16 or bfloat16 in local memory", i,
-                     factor.name());
+    return bad_dtype(
+        "source {} has dtype {}; factors are float16 or bfloat16 in local memory, the first one "
+        "perhaps 32 of them",
+        i, factor.name());
   }
   if (n.src(3).dtype().is_int() || n.src(3).dtype().is_index()) return {};
   return bad_dtype("the thread has dtype {}; it must be an integer", n.src(3).dtype().name());

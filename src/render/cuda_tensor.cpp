@@ -32,9 +32,9 @@ template <class T> static __device__ __forceinline__ void put(void* to, const T&
   asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" :: "r"(exchanged(local_at(to))), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w));
 }
 static __device__ __forceinline__ void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-static __device__ __forceinline__ void wait_products() {
+template <int left> static __device__ __forceinline__ void wait_products() {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-  asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+  asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(left) : "memory");
 #endif
 }
 template <int left> static __device__ __forceinline__ void wait() {
@@ -108,22 +108,22 @@ std::string places(int64_t count) {
   for (int64_t i = 0; i < count; i++) out += fmt::format("{}%{}", i == 0 ? "" : ", ", i);
   return out;
 }
-std::string operands(int64_t count) {
+std::string operands(int64_t count, char kind) {
   std::string out;
   for (int64_t i = 0; i < count; i++)
-    out += fmt::format("{}\"+f\"(d.v[{}])", i == 0 ? "" : ", ", i);
+    out += fmt::format("{}\"{}f\"(d.v[{}])", i == 0 ? "" : ", ", kind, i);
   return out;
 }
 
 // $T sums, $M memory, $F the name of the factors' dtype, $N columns, $A and $B whether transposed,
 // $S the places and $O the operands of the sums, $a and $b the places of the factors.
 constexpr std::string_view kProduct =
-    R"(static __device__ __forceinline__ $T $W($T d, const $M* a, const $M* b, int thread) {
-  const unsigned at_a = local_at(a), at_b = local_at(b);
+    R"(static __device__ __forceinline__ $T $W($pconst $M* a, const $M* b, int thread) {
+$z  const unsigned at_a = local_at(a), at_b = local_at(b);
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-#pragma unroll
-  for (int k = 0; k < 4; k++) {
+$f#pragma unroll
+  for (int k = $k; k < 4; k++) {
     asm volatile("wgmma.mma_async.sync.aligned.m64n$Nk16.f32.$F.$F {$S}, %$a, %$b, 1, 1, 1, $A, $B;" : $O : "l"(tile_at(at_a + k * ($A ? 2048 : 32))), "l"(tile_at(at_b + k * ($B ? 2048 : 32))));
   }
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
@@ -150,18 +150,80 @@ constexpr std::string_view kProduct =
 }
 )";
 
+// What a product to be added to nothing begins with: sums without a value, then the first product.
+constexpr std::string_view kNoSums = R"(  $T d;
+#ifndef __CUDA_ARCH_FEAT_SM90_ALL
+  for (int k = 0; k < $N / 2; k++) d.v[k] = 0.0f;
+#endif
+)";
+constexpr std::string_view kFirstProduct =
+    R"(  asm volatile("wgmma.mma_async.sync.aligned.m64n$Nk16.f32.$F.$F {$S}, %$a, %$b, 0, 1, 1, $A, $B;" : $o : "l"(tile_at(at_a)), "l"(tile_at(at_b)));
+)";
+
+// $P is the first factor as a thread holds it, $w the places of four words of it and $d that of the
+// other factor. Registers are written before the fence.
+constexpr std::string_view kHeldProduct =
+    R"(static __device__ __forceinline__ $T $W($T d, const $P& a, const $M* b, int thread) {
+  unsigned x[16];
+#pragma unroll
+  for (int k = 0; k < 16; k++) x[k] = a.v[2 * k] | (unsigned)a.v[2 * k + 1] << 16;
+  const unsigned at_b = local_at(b);
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#pragma unroll
+  for (int k = 0; k < 16; k++) asm volatile("" : "+r"(x[k]) :: "memory");
+#pragma unroll
+  for (int k = 0; k < $N / 2; k++) asm volatile("" : "+f"(d.v[k]) :: "memory");
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+    asm volatile("wgmma.mma_async.sync.aligned.m64n$Nk16.f32.$F.$F {$S}, {$w}, %$d, 1, 1, 1, $B;" : $O : "r"(x[k * 4]), "r"(x[k * 4 + 1]), "r"(x[k * 4 + 2]), "r"(x[k * 4 + 3]), "l"(tile_at(at_b + k * ($B ? 2048 : 32))));
+  }
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+#else
+  const int t = thread % 32;
+#pragma unroll
+  for (int k = 0; k < 4; k++) {
+#pragma unroll
+    for (int n = 0; n < $N / 16; n++) {
+      unsigned y[4];
+      matrices<$B>(y, $B ? at_b + n / 4 * 8192 + (k * 16 + t % 16) * 128 + (n % 4 * 16 + t / 16 * 8) * 2
+                       : at_b + (n * 16 + t / 16 * 8 + t % 8) * 128 + (k * 16 + t / 8 % 2 * 8) * 2);
+#pragma unroll
+      for (int h = 0; h < 2; h++) {
+        float* s = d.v + n * 8 + h * 4;
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.$F.$F.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" : "+f"(s[0]), "+f"(s[1]), "+f"(s[2]), "+f"(s[3]) : "r"(x[k * 4]), "r"(x[k * 4 + 1]), "r"(x[k * 4 + 2]), "r"(x[k * 4 + 3]), "r"(y[h * 2]), "r"(y[h * 2 + 1]));
+      }
+    }
+  }
+#endif
+  return d;
+}
+)";
+
 std::string function_of(UOp wmma, std::string_view name, std::string_view sums_type,
-                        std::string_view memory_type) {
+                        std::string_view memory_type, std::string_view first_type) {
   const int64_t columns = wmma.ints()[0], sums = columns / 2;
   const bool is_bfloat = wmma.src(1).dtype().element() == dtypes::bfloat16;
+  const bool is_first = wmma.src(0).is_const();
+  std::string text(wmma.src(1).dtype().is_pointer() ? kProduct : kHeldProduct);
+  const auto put_in = [&](std::string_view mark, std::string_view what) {
+    if (const size_t at = text.find(mark); at != std::string::npos) text.replace(at, 2, what);
+  };
+  put_in("$p", is_first ? "" : "$T d, ");
+  put_in("$z", is_first ? kNoSums : "");
+  put_in("$f", is_first ? kFirstProduct : "");
+  put_in("$k", is_first ? "1" : "0");
   std::string out;
-  for (size_t i = 0; i < kProduct.size(); i++) {
-    if (kProduct[i] != '$') {
-      out += kProduct[i];
+  for (size_t i = 0; i < text.size(); i++) {
+    if (text[i] != '$') {
+      out += text[i];
       continue;
     }
-    switch (kProduct[++i]) {
+    switch (text[++i]) {
       case 'T': out += sums_type; break;
+      case 'P': out += first_type; break;
+      case 'w': out += fmt::format("%{}, %{}, %{}, %{}", sums, sums + 1, sums + 2, sums + 3); break;
+      case 'd': out += fmt::format("{}", sums + 4); break;
       case 'M': out += memory_type; break;
       case 'W': out += name; break;
       case 'F': out += is_bfloat ? "bf16" : "f16"; break;
@@ -169,7 +231,8 @@ std::string function_of(UOp wmma, std::string_view name, std::string_view sums_t
       case 'A': out += fmt::format("{}", wmma.ints()[1]); break;
       case 'B': out += fmt::format("{}", wmma.ints()[2]); break;
       case 'S': out += places(sums); break;
-      case 'O': out += operands(sums); break;
+      case 'O': out += operands(sums, '+'); break;
+      case 'o': out += operands(sums, '='); break;
       case 'a': out += fmt::format("{}", sums); break;
       default: out += fmt::format("{}", sums + 1);
     }
@@ -181,7 +244,7 @@ std::string function_of(UOp wmma, std::string_view name, std::string_view sums_t
 
 constinit const GpuTensorText kCudaTensor{
     .functions = kFunctions,
-    .wait_products = "wait_products();",
+    .wait_products = "wait_products<$n>();",
     .fetch = "fetch($p, $f, $g);",
     .put = "put($p, $v);",
     .commit = "commit();",

@@ -95,6 +95,7 @@ class GpuCRenderer : public CStyleRenderer {
       if (n.is(Op::FETCH)) has_fetches_ = true;
       if (n.is(Op::COMMIT)) commits_++;
       if (n.is(Op::WMMA)) added_to_.insert(n.src(0));
+      if (n.is(Op::WMMA) && !n.src(1).dtype().is_pointer()) has_held_factors_ = true;
       if (n.is(Op::STORE) && n.src(1).is(Op::WMMA)) sums_.insert(place_of(n.src(0)).base);
     }
   }
@@ -190,13 +191,18 @@ class GpuCRenderer : public CStyleRenderer {
 
   void product(UOp n) override {
     if (dialect_.tensor == nullptr) no_text(n);
-    const DType factor = n.src(1).dtype().pointee();
-    const std::string name =
-        fmt::format("wmma_{}_{}_{}{}", factor.name(), n.ints()[0], n.ints()[1], n.ints()[2]);
-    function(name, dialect_.tensor->function(n, name, type(n.dtype()), memory_type(factor)));
+    const bool is_held = !n.src(1).dtype().is_pointer();
+    const DType factor = n.src(1).dtype().element();
+    const bool is_first = n.src(0).is_const() && n.src(0).bits() == 0 && !is_held;
+    const std::string name = fmt::format("wmma_{}_{}_{}{}{}", factor.name(), n.ints()[0],
+                                         is_held ? "r" : std::to_string(n.ints()[1]), n.ints()[2],
+                                         is_first ? "_first" : "");
+    const std::string of_a = is_held ? type(n.src(1).dtype()) : memory_type(factor);
+    function(name, dialect_.tensor->function(n, name, type(n.dtype()), memory_type(factor), of_a));
     define(n,
-           fmt::format("{}({}, {}, {}, {})", name, text(n.src(0)), start_of(n.src(1)),
-                       start_of(n.src(2)), text(n.src(3))),
+           fmt::format("{}({}{}, {}, {})", name, is_first ? "" : text(n.src(0)) + ", ",
+                       is_held ? text(n.src(1)) : start_of(n.src(1)), start_of(n.src(2)),
+                       text(n.src(3))),
            kPostfix);
   }
 
@@ -216,7 +222,7 @@ class GpuCRenderer : public CStyleRenderer {
                                        {'g', n.src_count() == 3 ? text(n.src(2)) : "1"}}));
     }
     const std::string left = fmt::format("{}", n.number());
-    line(words.wait_products);
+    line(filled(words.wait_products, {{'n', has_held_factors_ ? "0" : "1"}}));
     if (has_fetches_) line(filled(words.wait, {{'n', left}}));
     if (!signature_.boxed.empty()) line(filled(words.wait_boxes, {{'n', left}}));
   }
@@ -429,7 +435,7 @@ class GpuCRenderer : public CStyleRenderer {
   std::string parameters_, declarations_;
   std::array<int64_t, 3> threads_{1, 1, 1};
   std::vector<std::string> boxed_;  // names of arrays
-  bool has_fetches_ = false;
+  bool has_fetches_ = false, has_held_factors_ = false;
   size_t commits_ = 0;
   std::unordered_set<UOp> sums_, added_to_;  // registers of WMMAs, what WMMAs read of them
   std::set<Scalar> scalars_;

@@ -29,7 +29,7 @@ struct GpuCast {
 // How WMMA and what feeds it are written.
 struct GpuTensorText {
   std::string_view functions;      // in front of a kernel that copies
-  std::string_view wait_products;  // in front of every wait
+  std::string_view wait_products;  // in front of every wait, for all but $n
   std::string_view fetch;          // of 16 bytes from $f to $p, or zeros where not $g
   std::string_view put;            // the vector $v at $p, as a copy would
   std::string_view commit;
@@ -42,7 +42,7 @@ struct GpuTensorText {
   std::string_view wait_boxes;    // for all groups but $n
   // The function of a product, and what it is called; sums are read once `done`, of sums $v.
   std::string (*function)(UOp wmma, std::string_view name, std::string_view sums_type,
-                          std::string_view memory_type);
+                          std::string_view memory_type, std::string_view first_type);
   std::string_view done;
 };
 

@@ -29,7 +29,11 @@ uint64_t to_count(double operations) {
   return operations < 0x1p64 ? uint64_t(operations) : UINT64_MAX;
 }
 
-double rounds(UOp range) { return double(std::max<int64_t>(bounds(range.src(0)).hi, 0)); }
+// At most; 1 where nothing bounds it, as a number from memory.
+double rounds(UOp range) {
+  const int64_t most = bounds(range.src(0)).hi;
+  return most == INT64_MAX ? 1 : double(std::max<int64_t>(most, 0));
+}
 
 std::vector<std::string> names_of_variables(std::span<const UOp> order) {
   std::set<std::string> names;

@@ -102,7 +102,10 @@ struct KernelLimits {
   size_t accumulators = 16;  // reductions that run together
   size_t pieces = 1;         // threads: a large reduction to fewer results is done in two steps
   bool sequences = true;     // loops of one kernel may run one after the other (not on a GPU)
-  Machine machine{};         // what storing and computing cost
+  // Local memory of a group that multiplies tiles and keeps them in registers from one product to
+  // the next (codegen/opt/merged_tiles); 0: none does.
+  size_t tile_bytes = 0;
+  Machine machine{};  // what storing and computing cost
 };
 
 // Where the scheduler makes its nodes.

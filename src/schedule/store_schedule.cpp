@@ -328,8 +328,9 @@ std::optional<Schedule> schedule_of_bytes(std::span<const std::byte> bytes) {
 
 Hash128 schedule_key(Hash128 h, const ScheduleOptions& o) {
   h = mix(h, hash_bytes_128(o.device));
-  for (const size_t limit : {o.limits.statements, o.limits.buffers, o.limits.writes,
-                             o.limits.accumulators, o.limits.pieces, size_t(o.limits.sequences)}) {
+  for (const size_t limit :
+       {o.limits.statements, o.limits.buffers, o.limits.writes, o.limits.accumulators,
+        o.limits.pieces, size_t(o.limits.sequences), o.limits.tile_bytes}) {
     h = mix(h, limit);
   }
   h = mix(mix(h, uint64_t(o.outputs)), uint64_t(config().schedule));

@@ -84,6 +84,7 @@ Tensor cut_out(const Tensor& x, size_t axis, int64_t begin, int64_t size) {
 constexpr double kReuse = 32;      // products of each element: its copy is worth it
 constexpr int64_t kManyRows = 24;  // outputs for which what is read is packed anyhow
 constexpr int64_t kFewPlaces = 16;
+constexpr double kManyProducts = 1 << 20;  // in all: fewer are not worth a further kernel
 
 // Products of each element of x.
 double reuse_of(const Tensor& weight, int64_t groups, const WindowAxes& axes) {
@@ -110,8 +111,8 @@ std::pair<Tensor, Tensor> without_last_stride(const Tensor& x, const Tensor& wei
   const size_t last = x.view().rank() - 1;
   const Residues r = *residues_of(axis.kernel, axis.stride, axis.dilation);
   const auto as_channels = [&](const Tensor& t, int64_t places, int64_t residues) {
-    const Tensor split = cut_out(t, last, 0, places * residues)
-                             .unflatten(int64_t(last), {places, residues});
+    const Tensor split =
+        cut_out(t, last, 0, places * residues).unflatten(int64_t(last), {places, residues});
     return cut_out(split.movedim({int64_t(last) + 1}, {2}), 2, 0, r.count).flatten(1, 2);
   };
   const int64_t places = axis.outputs + r.taps - 1;
@@ -147,9 +148,11 @@ Tensor convolution(const Tensor& given, LastAxis order, const Tensor& given_weig
   count_windows("conv2d", axes, false);
   const bool is_padded =
       std::ranges::any_of(axes, [](const WindowAxis& a) { return a.before != 0 || a.after != 0; });
-  // Reads that are in order, and that no padding gates: what is copied is small beside its products.
+  // Reads that are in order, and that no padding gates: what is copied is small beside its
+  // products.
   const double reuse = reuse_of(weight, groups, axes);
-  if (device_of(x).limits().sequences && reuse >= kReuse && x.numel() > 0) {
+  if (device_of(x).limits().sequences && reuse >= kReuse &&
+      reuse * double(x.numel()) >= kManyProducts) {
     const WindowAxis& last = axes.back();
     const bool is_spread = last.stride > 1 && last.dilation == 1 && reuse >= 2 * kReuse &&
                            last.outputs >= kFewPlaces && outputs / groups < kManyRows;
@@ -206,10 +209,7 @@ Tensor turned(Tensor weight, int64_t groups, std::span<const Residues> axes) {
   }
   order.push_back(1);
   for (int64_t i = 0; i < count; i++) order.push_back(3 + 2 * i), reversed.push_back(2 + i);
-  return weight.unflatten(0, {groups, inputs})
-      .permute(order)
-      .flatten(0, 1 + count)
-      .flip(reversed);
+  return weight.unflatten(0, {groups, inputs}).permute(order).flatten(0, 1 + count).flip(reversed);
 }
 
 // (n, channels, residues..., q...) to (n, channels, stride * q + dilation * r...).
@@ -254,6 +254,8 @@ Tensor Tensor::conv_transpose2d(const Tensor& weight, const std::optional<Tensor
   std::vector<Residues> axes;
   std::vector<int64_t> begins, sizes, steps, around(2 * count);
   bool is_strided = false;
+  const bool is_large = double(x.numel()) * double(weight.numel()) >=
+                        kManyProducts * double(std::max<int64_t>(1, weight.shape()[0]));
   for (size_t i = 0; i < count; i++) {
     const int64_t kernel = weight.shape()[2 + i], places = x.shape()[2 + i];
     if (stride[i] <= 0 || dilation[i] <= 0 || kernel <= 0) {
@@ -264,7 +266,7 @@ Tensor Tensor::conv_transpose2d(const Tensor& weight, const std::optional<Tensor
           fmt::format("[{}] output_padding {}; it is less than stride or dilation", what, more[i]));
     }
     std::optional<Residues> axis;
-    if (stride[i] > 1 && places > 0) axis = residues_of(kernel, stride[i], dilation[i]);
+    if (stride[i] > 1 && places > 0 && is_large) axis = residues_of(kernel, stride[i], dilation[i]);
     is_strided = is_strided || axis;
     if (!axis) {
       x = spread(x, 2 + i, stride[i]);

@@ -118,6 +118,8 @@ std::mutex& mutex() {
   return mutex;
 }
 
+[[maybe_unused]] const bool kLockIsKnownToForks = (mutex(), true);
+
 uint64_t random_seed() {
   std::random_device device;
   return uint64_t(device()) << 32 | device();

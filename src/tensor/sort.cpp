@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "base/ref.h"
 #include "ir/dtype.h"
-#include "ir/op.h"
 #include "runtime/device.h"
 #include "tensor/calls.h"
 #include "tensor/chosen.h"

@@ -94,7 +94,7 @@ Ref<Storage> Storage::make(Ref<Value> version, int64_t origin) {
 }
 
 Storage::Storage(Ref<Value> version, int64_t origin)
-    : dtype_(version->dtype()),
+    : scalar_(version->dtype().scalar),
       numel_(version->numel()),
       origin_(origin),
       device_(&version->device()),
@@ -216,7 +216,7 @@ void Storage::write(const View& view, Ref<Value> value) {
     throw InternalError("storage: a write of a value that has not the shape of its view");
   }
   if (StorageWatch* watch = storage_watch()) watch->touch(*this);
-  value = bits_as(std::move(value), dtype_);
+  value = bits_as(std::move(value), dtype());
   if (!gradients_are_on() && !value->is_untaped()) value = detached(std::move(value));
   const bool is_in_order = view.offset == 0 && is_contiguous(view);
   bool covers_all = view.numel() == numel_ && (is_in_order || is_dense(view));
@@ -241,7 +241,7 @@ void Storage::write(const View& view, Ref<Value> value) {
 }
 
 bool Storage::write_all(Ref<Value>& value) {
-  if (value->dtype() != dtype_ || value->is_tracked()) return false;
+  if (value->dtype() != dtype() || value->is_tracked()) return false;
   if (StorageWatch* watch = storage_watch()) watch->touch(*this);
   std::unique_ptr<PendingStores> dropped;
   const std::lock_guard lock(graph_mutex());
@@ -256,7 +256,7 @@ void Storage::write(const View& view, Ref<Value> value, Ref<Value> index, Value:
     return;
   }
   if (StorageWatch* watch = storage_watch()) watch->touch(*this);
-  value = bits_as(std::move(value), dtype_);
+  value = bits_as(std::move(value), dtype());
   Sizes numbers = numbers_of(view);
   for (const int64_t n : {how.first, how.past, int64_t(how.op)}) numbers.push_back(n);
   std::unique_ptr<PendingStores> dropped;
@@ -266,7 +266,7 @@ void Storage::write(const View& view, Ref<Value> value, Ref<Value> index, Value:
 
 // A value of which no element is written: gradients by it are 0, and not none.
 void Storage::tie(Ref<Value> value) {
-  if (!value->is_tracked() || !gradients_are_on() || !dtype_.is_float()) return;
+  if (!value->is_tracked() || !gradients_are_on() || !dtype().is_float()) return;
   if (StorageWatch* watch = storage_watch()) watch->touch(*this);
   std::unique_ptr<PendingStores> dropped;
   const std::lock_guard lock(graph_mutex());
@@ -283,7 +283,7 @@ void Storage::add_write(const Sizes& numbers, Ref<Value>& value, Ref<Value> inde
     pending_ = std::make_unique<PendingStores>(version_);
     was_pending_ = true;
   }
-  value = Value::make(Op::AFTER, dtype_, *device_, version_->shape(), numbers, version_on_tape(),
+  value = Value::make(Op::AFTER, dtype(), *device_, version_->shape(), numbers, version_on_tape(),
                       std::move(value), std::move(index));
   try {
     pending_->add(value);
@@ -376,7 +376,8 @@ void Storage::set_leaf(bool is_leaf) {
 
 void Storage::list_as_unsaid() {
   const std::lock_guard lock(graph_mutex());
-  if (!std::exchange(is_listed_, true)) unsaid().insert(this);
+  if (!is_listed_) unsaid().insert(this);
+  is_listed_ = true;
 }
 
 std::vector<Ref<Storage>> Storage::all_unsaid() {

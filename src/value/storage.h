@@ -29,7 +29,7 @@ class Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  DType dtype() const { return dtype_; }
+  DType dtype() const { return {scalar_}; }
   Device& device() const { return *device_; }
   int64_t numel() const { return numel_; }
   // What programs count as the number of its first element: not 0 where only a part of a storage
@@ -128,10 +128,11 @@ class Storage {
   std::atomic<uint32_t> owners_ = 1;
   std::atomic<uint32_t> captures_ = 0;
   uint32_t made_under_ = 0;
-  DType dtype_;
-  bool was_pending_ = false;  // it has had pending stores
-  bool is_foreign_ = false;
-  bool is_listed_ = false;  // as one of which nothing was said
+  Scalar scalar_;
+  // Set before it is shared, or under the graph lock.
+  bool was_pending_ : 1 = false;  // it has had pending stores
+  bool is_foreign_ : 1 = false;
+  bool is_listed_ : 1 = false;  // as one of which nothing was said
   std::atomic<bool> is_excluded_ = false;
   int64_t numel_;
   int64_t origin_;

@@ -262,6 +262,42 @@ TEST(TensorTiles, BoxesOfWhatIsAnArray) {
   }
 }
 
+// A window over a few channels: each of the three loops would leave most of a step empty.
+UOp window_kernel(Arena& arena) {
+  const UOp r = range(arena, 128, 0), n = range(arena, 64, 1),
+            j = range(arena, 3, 2, AxisType::kReduce), h = range(arena, 5, 3, AxisType::kReduce),
+            w = range(arena, 7, 4, AxisType::kReduce);
+  const UOp a =
+      load(index(define_global(arena, dtypes::bfloat16, kSliced, 1), (j * 200 + h * 11) + (r + w)));
+  const UOp b = load(
+      index(define_global(arena, dtypes::bfloat16, kOther, 2), n * 105 + ((j * 5 + h) * 7 + w)));
+  const UOp sum =
+      reduce(Op::ADD, cast(a, dtypes::float32) * cast(b, dtypes::float32), std::vector{j, h, w});
+  const UOp out = index(define_global(arena, dtypes::float32, kResults, 0), r * 64 + n);
+  return sink(end(out.assign(sum), std::vector{r, n}));
+}
+
+TEST(TensorTiles, ShortLoopsAreSummedAsOne) {
+  std::vector<std::vector<double>> results;
+  for (const bool is_tiled : {false, true}) {
+    Arena arena;
+    const UOp ast = window_kernel(arena);
+    const OptList opts = is_tiled ? choose_opts(ast, tensor_target(Boxes::kYes)) : OptList();
+    if (is_tiled) {
+      EXPECT_EQ(print(opts), "TENSOR(4, 64)");
+    }
+    Bindings b;
+    b.buffers[0] = Array::zeros(dtypes::float32, {kResults});
+    b.buffers[1] = numbers(dtypes::bfloat16, kSliced, 1);
+    b.buffers[2] = numbers(dtypes::bfloat16, kOther, 2);
+    const UOp linear = lower(ast, tensor_target(), opts);
+    EXPECT_EQ(count_of(linear, Op::WMMA) > 0, is_tiled);
+    evaluate(linear, b);
+    results.push_back(b.buffers[0].doubles());
+  }
+  EXPECT_EQ(results[1], results[0]);
+}
+
 TEST(TensorTiles, SaysWhyNot) {
   const auto reason = [](const Case& c, int64_t columns) {
     Arena arena;

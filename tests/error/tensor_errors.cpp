@@ -208,7 +208,8 @@ TEST(TensorErrors, devices) {
       {"assign", [&](Tensor& x) { x.assign(other); },
        "[assign] one tensor is on REF, the other on NULL"},
       {"unknown", [](Tensor&) { Tensor::zeros({1}, dtypes::int8, "ABACUS"); },
-       "[device] there is no device ABACUS; there are CPU, CPU:LLVM, CPU:C, REF, NULL, and with a "
+       "[device] there is no device ABACUS; there are CPU, CPU:LLVM, CPU:C, REF, NULL, NULL:CUDA, "
+       "and with a "
        "driver CUDA, OPENCL, WEBGPU"},
   });
 }

@@ -1,7 +1,7 @@
 """Damaged and hostile files of tensors, read in processes of their own, each file in bounded time and memory.
 
-A file is read, or refused by a FileFormatError: anything else, 5 seconds, or 1 GiB more than the process had, is a
-failure. A case is one file.
+A file is read, or refused by a FileFormatError: anything else, 5 seconds of a processor, or 1 GiB more than the process
+had, is a failure. A case is one file.
 """
 
 import argparse
@@ -24,8 +24,10 @@ from weft import Tensor  # noqa: E402
 from weft.nn import state  # noqa: E402
 
 SECONDS = 5
+OVERDUE = (signal.SIGPROF, signal.SIGALRM)  # of a processor's time, and of all
 BYTES = 1 << 30
-LOADERS = {"torch": state.torch_load, "npz": state.npz_load, "npy": state.npy_load, "safetensors": state.safe_load}
+LOADERS = {"torch": state.torch_load, "npz": state.npz_load, "npy": state.npy_load, "safetensors": state.safe_load,
+           "tar": state.tar_extract}
 
 
 def tensors_of(value: Any) -> list[Tensor]:
@@ -48,22 +50,33 @@ def read(kind: str, path: pathlib.Path) -> None:
 
 
 
+def limit_time(seconds: float) -> None:
+    """From now on; 0: no longer."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, 20 * seconds)
+
+
+def how_it_ended(number: int) -> str:
+    return f"ran over {SECONDS} seconds" if number in OVERDUE else f"ended by {signal.Signals(number).name}"
+
+
 def _in_child(seed: int, numbers: range, report: int) -> None:
     """Writes the number of each case before it, and of one that failed with why after it."""
     used = int(pathlib.Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + BYTES, used + BYTES))
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    for each in OVERDUE:
+        signal.signal(each, signal.SIG_DFL)
     with tempfile.TemporaryDirectory() as folder:
         for number in numbers:
             os.write(report, f"{number}\n".encode())
             kind, data = file_of(f"{seed}/{number}")
             path = write(pathlib.Path(folder), data)
-            signal.alarm(SECONDS)
+            limit_time(SECONDS)
             try:
                 read(kind, path)
             except BaseException as error:
                 os.write(report, f"{number} {type(error).__name__}: {str(error)[:200]}\n".encode())
-            signal.alarm(0)
+            limit_time(0)
 
 
 def run(seed: int, numbers: range) -> list[tuple[int, str]]:
@@ -86,8 +99,7 @@ def run(seed: int, numbers: range) -> list[tuple[int, str]]:
         if not os.WIFSIGNALED(status):
             break
         last = int(lines[-1].split()[0]) if lines else numbers[0]
-        name = signal.Signals(os.WTERMSIG(status)).name
-        failures.append((last, f"ran over {SECONDS} seconds" if name == "SIGALRM" else f"ended by {name}"))
+        failures.append((last, how_it_ended(os.WTERMSIG(status))))
         numbers = range(last + 1, numbers.stop)
     return failures
 
@@ -103,8 +115,9 @@ def run_bomb(name: str) -> str | None:
             try:
                 used = int(pathlib.Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
                 resource.setrlimit(resource.RLIMIT_AS, (used + BYTES, used + BYTES))
-                signal.signal(signal.SIGALRM, signal.SIG_DFL)
-                signal.alarm(SECONDS)
+                for each in OVERDUE:
+                    signal.signal(each, signal.SIG_DFL)
+                limit_time(SECONDS)
                 read(kind, path)
             except BaseException as error:
                 os.write(sink, f"{type(error).__name__}: {str(error)[:200]}".encode())
@@ -114,7 +127,7 @@ def run_bomb(name: str) -> str | None:
         with os.fdopen(source) as pipe:
             said = pipe.read()
         _, status = os.waitpid(child, 0)
-    return f"ended by {signal.Signals(os.WTERMSIG(status)).name}" if os.WIFSIGNALED(status) else said or None
+    return how_it_ended(os.WTERMSIG(status)) if os.WIFSIGNALED(status) else said or None
 
 
 def _run(arguments: tuple[int, range]) -> list[tuple[int, str]]:

@@ -1,11 +1,15 @@
 """Files of tensors that are damaged, or made to take all time and memory."""
 
+import bz2
 import functools
+import gzip
 import io
 import json
+import lzma
 import pathlib
 import random
 import struct
+import tarfile
 import warnings
 import zipfile
 import zlib
@@ -14,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-KINDS = ("torch", "npz", "npy", "safetensors")
+KINDS = ("torch", "npz", "npy", "safetensors", "tar")
 
 
 def file_of(seed: str) -> tuple[str, bytes]:
@@ -257,8 +261,28 @@ def json_file(header: bytes, data: bytes) -> bytes:
     return struct.pack("<Q", len(header)) + header + data
 
 
+def tar_file(rng: random.Random) -> bytes:
+    memory = io.BytesIO()
+    form = rng.choice([tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+    with tarfile.open(fileobj=memory, mode="w", format=form) as made:
+        for i in range(rng.randrange(5)):
+            entry = tarfile.TarInfo(rng.choice([f"{i}", "a/b", "x" * 90, "a" * 150 if form != tarfile.USTAR_FORMAT else "a"]))
+            entry.type = rng.choice([tarfile.REGTYPE] * 4 + [tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.FIFOTYPE, b"S", b"Z"])
+            entry.size = rng.choice([0, 3, 600]) if entry.type in (tarfile.REGTYPE, b"S", b"Z") else 0
+            if form == tarfile.PAX_FORMAT and rng.random() < 0.5:
+                entry.pax_headers = {rng.choice(["size", "path", "GNU.sparse.size", "GNU.sparse.map", "comment"]): rng.choice(
+                    ["3", "-5000", "9" * 30, "1" * 3000, "0,1", "\u00e9"])}
+            made.addfile(entry, io.BytesIO(bytes(entry.size)))
+    data = damaged(rng, memory.getvalue()) if rng.random() < 0.2 else memory.getvalue()
+    return rng.choice([bytes, bytes, gzip_of, bz2.compress, lzma.compress])(data)
+
+
+def gzip_of(data: bytes) -> bytes:
+    return gzip.compress(data, mtime=0)
+
+
 MAKERS: dict[str, Callable[[random.Random], bytes]] = {
-    "torch": torch_file, "npz": npz_file, "npy": npy_file, "safetensors": safetensors_file}
+    "torch": torch_file, "npz": npz_file, "npy": npy_file, "safetensors": safetensors_file, "tar": tar_file}
 
 
 # ------------------------------------------------------------------------------- bombs, at full size
@@ -281,6 +305,8 @@ def bombs() -> dict[str, tuple[str, bytes]]:
     with zipfile.ZipFile(compressed, "w", zipfile.ZIP_BZIP2) as made:
         add(made, "a.npy", bytes(1 << 26))
     keys = [number(i * (2**61 - 1)) for i in range(60_000)]
+    twins = text("x" * 1_000_000) + b"q\x010" + text("x" * 1_000_000) + b"q\x020"
+    zeros = bytes(1 << 28)
     result = {
         "a name of tuples": archive(twice + text("x") + b"\x93"),
         "a device of tuples": archive(name("torch", "device") + twice + b"\x85R"),
@@ -298,12 +324,39 @@ def bombs() -> dict[str, tuple[str, bytes]]:
         "keys of a long number": archive(b"}" + number(2**1_000_000) + b"q\x05N" + b"s" + b"h\x05Ns" * 50_000),
         "keys of a long tuple": archive(b"}(" + b"K\x01" * 50_000 + b"tq\x05Ns" + b"h\x05Ns" * 50_000),
         "calls in calls": archive(nested_calls()),
+        "keys that are compared to their ends": archive(twins + b"}h\x01Ns" + b"h\x02Ns" * 250_000),
+        "a set of the same": archive(twins + b"\x8f(h\x01" + b"h\x02" * 500_000 + b"\x90"),
+        "tuples of the same": archive(twins + b"h\x01\x85q\x030h\x02\x85q\x040" + b"}h\x03Ns" + b"h\x04Ns" * 250_000),
+        "a tar in bzip2": ("tar", bz2.compress(tar_of(zeros))),
+        "a tar in xz": ("tar", lzma.compress(tar_of(zeros), preset=0)),
+        "a tar that leaves out zeros": ("tar", sparse_tar(8**11 - 1)),
+        "a tar of digits": ("tar", tar_of(b"1" * 2_000_000, b"x")),
+        "a tar of headers of headers": ("tar", (tar_of(b"11 comment=\n", b"x")[:1024]) * 4000),
         "bzip2": ("npz", compressed.getvalue()),
         "one entry many times": ("npz", many_times()),
         "no elements": ("safetensors", json_file(
             b'{"a":{"dtype":"F32","shape":[0,4611686018427387904,4611686018427387904],"data_offsets":[0,0]}}', b"")),
     }
     return result
+
+
+def tar_of(content: bytes, kind: bytes = tarfile.REGTYPE) -> bytes:
+    memory = io.BytesIO()
+    with tarfile.open(fileobj=memory, mode="w") as made:
+        entry = tarfile.TarInfo("a")
+        entry.size, entry.type = len(content), kind
+        made.addfile(entry, io.BytesIO(content))
+    return memory.getvalue()
+
+
+def sparse_tar(size: int) -> bytes:
+    """A file of `size` zeros, of which none is there."""
+    head = bytearray(tar_of(b"", b"S")[:512])
+    head[386:410] = b"%011o\0%011o\0" % (0, 0)
+    head[483:495] = b"%011o\0" % size
+    head[148:156] = b" " * 8
+    head[148:156] = b"%06o\0 " % sum(head)
+    return bytes(head) + bytes(1024)
 
 
 def tuples_of_one_hash(begin: bytes, value: bytes, end: bytes) -> bytes:

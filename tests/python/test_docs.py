@@ -37,7 +37,7 @@ EXAMPLES = [(n, v.__doc__) for n, v in DOCUMENTED
 
 @pytest.mark.parametrize(("name", "doc"), EXAMPLES, ids=[n for n, _ in EXAMPLES])
 def test_examples(name: str, doc: str) -> None:
-    names = {**{n: getattr(ir, n) for n in ir.__all__}, "Tensor": weft.Tensor, "numpy": numpy}
+    names = {**{n: getattr(ir, n) for n in ir.__all__}, "Tensor": weft.Tensor, "nn": weft.nn, "numpy": numpy}
     weft._core.clear_schedule_cache()  # names of kernels do not depend on what ran before
     test = doctest.DocTestParser().get_doctest(inspect.cleandoc(doc), names, name, name, 0)
     assert doctest.DocTestRunner(verbose=False).run(test).failed == 0

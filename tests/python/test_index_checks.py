@@ -118,7 +118,7 @@ def test_what_failed_by_one_of_many_checks_fails_and_nothing_else() -> None:
 def test_many_checks_are_one_output() -> None:
     written, reads, own = many({})
     together = written.schedule(*reads, *own)
-    assert sum(kernel.buffers for kernel in together if "int64" in kernel.graph) <= 6
+    assert sum(kernel.buffers for kernel in together) <= 3 * MANY  # what is read and written, and hardly more
     written.realize(*reads, *own)
     assert written.tolist() == [float(max(k for k in range(MANY) if k % N == n)) for n in range(N)]
 

@@ -6,7 +6,7 @@ import pytest
 from weft import Device, Tensor
 
 WRITES, ROWS = 3000, 70
-DEVICES = [name for name in Device.names() if name not in ("REF", "NULL")]
+DEVICES = [name for name in Device.names() if name != "REF" and not name.startswith("NULL")]
 rng = np.random.default_rng(5)
 places = rng.integers(-ROWS, ROWS, WRITES)
 

@@ -1,6 +1,9 @@
 """Tensors of bytes as files, and archives as tensors."""
 
+import bz2
+import gzip
 import io
+import lzma
 import os
 import pathlib
 import tarfile
@@ -38,7 +41,45 @@ def test_archives(tmp_path: pathlib.Path, mode: str) -> None:
     for given in (path, str(path), Tensor(path)):
         assert {name: t.numpy().tobytes() for name, t in tar_extract(given).items()} == files
     path.write_bytes(np.arange(2000).tobytes())
-    with pytest.raises(tarfile.ReadError):
+    with pytest.raises(weft.FileFormatError):
         tar_extract(path)
     with pytest.raises(FileNotFoundError):
         tar_extract(tmp_path / "none")
+
+
+@pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_names_and_kinds_are_those_of_tarfile(form: int) -> None:
+    memory = io.BytesIO()
+    with tarfile.open(fileobj=memory, mode="w", format=form) as archive:
+        for name in ("plain", "in/" + "d" * 90 + "/" + "f" * 90, "\u00e9t\u00e9", "twice", "twice", "\udcff"):
+            entry = tarfile.TarInfo(name)
+            entry.size = 700 + len(archive.getmembers())
+            archive.addfile(entry, io.BytesIO(os.urandom(entry.size)))
+        for kind in (tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE):
+            entry = tarfile.TarInfo(f"no file {kind!r}")
+            entry.type, entry.linkname = kind, "plain"
+            archive.addfile(entry)
+    data = memory.getvalue()
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        theirs = {e.name: archive.extractfile(e).read() for e in archive if e.isfile()}  # type: ignore[union-attr]
+    packed = {"gz": gzip.compress(data), "bz2": bz2.compress(data), "xz": lzma.compress(data),
+              "two gz": gzip.compress(data[:900]) + gzip.compress(data[900:]), "plain": data, "no end": data[:-1024]}
+    for how, content in packed.items():
+        assert {name: t.numpy().tobytes() for name, t in tar_extract(Tensor(content)).items()} == theirs, how
+
+
+def test_archives_that_are_cut_or_damaged(tmp_path: pathlib.Path) -> None:
+    memory = io.BytesIO()
+    with tarfile.open(fileobj=memory, mode="w") as archive:
+        entry = tarfile.TarInfo("a")
+        entry.size = 5000
+        archive.addfile(entry, io.BytesIO(os.urandom(5000)))
+    data = memory.getvalue()
+    packed = (gzip.compress(data), bz2.compress(data), lzma.compress(data))
+    changed = bytes([data[100] ^ 1])
+    for wrong in (b"", bytes(1024), data[:3000], data[:600], data[:100] + changed + data[101:], *(p[:-9] for p in packed),
+                  *(p[:2000] + b"xyz" + p[2003:] for p in packed)):
+        (tmp_path / "a.tar").write_bytes(wrong)
+        for given in (tmp_path / "a.tar", Tensor(wrong)):
+            with pytest.raises(weft.FileFormatError, match=r"\[tar_extract\]"):
+                tar_extract(given)

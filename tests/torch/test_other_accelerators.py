@@ -213,3 +213,66 @@ for t in threads: t.join()
 print(results == [[2.0, 2.0, 2.0]] * 4)
 """
     assert run(code, TORCH_DEVICE_BACKEND_AUTOLOAD="0") == "True"
+
+
+FORKS = """
+import os
+def backward(device):
+    x = torch.ones(3, device=device, requires_grad=True)
+    (x * 2).sum().backward()
+    return x.grad.tolist()
+def in_child(work):
+    child = os.fork()
+    if child == 0:
+        try:
+            print(work(), flush=True)
+        except RuntimeError as error:
+            print(str(error)[:40], flush=True)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+def test_gradients_in_processes_that_are_forked_are_as_without_weft():
+    code = FORKS + """
+backward("cpu")
+in_child(lambda: backward("cpu"))
+"""
+    without = run(code, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+    assert without == "[2.0, 2.0, 2.0]"
+    assert run(code, TORCH_DEVICE_BACKEND_AUTOLOAD="1") == without
+    used = "with torch.no_grad(): (torch.ones(2, device='weft', requires_grad=True) * 2).tolist()\n"
+    assert run(used + code, TORCH_DEVICE_BACKEND_AUTOLOAD="1") == without
+
+
+@pytest.mark.parametrize("begin", ["", "import weft.torch", "backward('cpu')", "backward('cpu')\nimport weft.torch",
+                                   "import weft.torch\nbackward('cpu')"])
+def test_gradients_on_the_device_in_a_process_that_is_forked(begin):
+    code = FORKS + begin + """
+def work():
+    import weft.torch
+    return backward("cpu"), backward("weft"), backward("cpu")
+in_child(work)
+in_child(lambda: in_child(work))
+print(work())
+"""
+    right = "([2.0, 2.0, 2.0], [2.0, 2.0, 2.0], [2.0, 2.0, 2.0])"
+    assert run(code, TORCH_DEVICE_BACKEND_AUTOLOAD="0") == f"{right}\n{right}\nNone\n{right}"
+
+
+def test_tensors_without_values_have_gradients_first():
+    code = """
+from torch._subclasses import FakeTensorMode
+x = torch.ones(3, requires_grad=True)
+(x * 2).sum().backward()
+with FakeTensorMode():
+    y = torch.ones(3, device="weft", requires_grad=True)
+    (y * 2).sum().backward()
+    print(tuple(y.grad.shape))
+z = torch.ones(3, requires_grad=True)
+with torch.no_grad():
+    w = torch.ones((), device="weft").requires_grad_()
+    w.backward()
+print(w.grad.item())
+"""
+    assert run(code, TORCH_DEVICE_BACKEND_AUTOLOAD="1") == "(3,)\n1.0"

@@ -25,7 +25,7 @@ GENERATED = {"rules.md", "torch-coverage.md"}
 OF_OTHERS = {
     "NVIDIA": {"sm_90a"},
     "Python": {"KeyboardInterrupt"},
-    "examples of style": {"CamelCase", "snake_case", "kName"},
+    "examples of style": {"CamelCase", "snake_case"},
 }
 OPTIONS_OF_OTHERS = {"--help"}  # argparse's
 OTHER_MODULES = {"torch", "tl", "np", "numpy", "copy", "llvm"}

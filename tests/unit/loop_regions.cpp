@@ -53,6 +53,23 @@ TEST(LoopRegion, FollowsMovementOps) {
   EXPECT_EQ(elements_of(r), (std::vector<int64_t>{8, 14, 9, 15}));
 }
 
+TEST(LoopRegion, KnowsWhetherAnElementIsThereTwice) {
+  EXPECT_TRUE(row(3, 6, 2).is_injective());
+  EXPECT_TRUE(row(9, 4, -3).is_injective());
+  EXPECT_FALSE(row(3, 6, 0).is_injective());
+  EXPECT_TRUE(row(3, 1, 0).is_injective());
+  Arena arena;
+  const UOp memory = buffer(arena, dtypes::float32, 64, "CPU", 0);
+  const auto is_injective = [&](const Dim(&sizes)[2], const Dim(&strides)[2]) {
+    Region r = *Region::whole(memory);
+    EXPECT_TRUE(r.apply(strided_view(memory, sizes, strides, 0)));
+    return r.is_injective();
+  };
+  EXPECT_TRUE(is_injective({3, 4}, {1, 3}));
+  EXPECT_FALSE(is_injective({3, 4}, {1, 2})) << "windows that overlap";
+  EXPECT_FALSE(is_injective({4, 8}, {0, 1})) << "an expanded axis";
+}
+
 TEST(LoopRegion, ReshapesWhatLiesInOneRow) {
   Region r = row(3, 6, 2);
   const int64_t sizes[] = {3, 1, 2};

@@ -3,7 +3,11 @@
 // to have gradients.
 #include "accelerator.h"
 
+#include <atomic>
 #include <cstdint>
+#include <exception>
+#include <mutex>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -16,8 +20,11 @@
 #endif
 
 #include <ATen/DeviceAccelerator.h>
+#include <c10/core/Device.h>
 #include <c10/core/DeviceType.h>
 #include <torch/csrc/autograd/engine.h>
+
+#include "interpreter.h"
 
 namespace weft::pytorch {
 namespace {
@@ -155,15 +162,31 @@ bool replace_entries() { return false; }
 
 // Members of the engine that its subclasses have.
 struct AnyEngine : torch::autograd::Engine {
+  // The engine does this once in a process and those that are forked from it. Where that has been,
+  // with no device, it is done again.
   static void start_threads(Engine& engine) {
-    constexpr auto kPool = &AnyEngine::thread_pool_shared_;
     constexpr auto kQueues = &AnyEngine::device_ready_queues_;
-    const bool has_started = engine.*kPool != nullptr;
-    if (has_started && (engine.*kQueues).empty()) {
-      (engine.*(&AnyEngine::start_device_threads))();
-    }
+    engine.initialize_device_threads_pool();
+    if ((engine.*kQueues).empty()) (engine.*(&AnyEngine::start_device_threads))();
   }
 };
+
+std::atomic<bool> is_in_autograd = false, has_thread = false;
+
+// New threads take the interpreter's lock as they start.
+void start_thread() noexcept {
+  static auto& mutex = *new std::mutex;
+  std::optional<python::InterpreterReleased> released;
+  if (PyGILState_Check() != 0) released.emplace();
+  const std::lock_guard lock(mutex);
+  if (has_thread) return;
+  is_in_autograd = true;
+  try {
+    AnyEngine::start_threads(torch::autograd::Engine::get_default_engine());
+  } catch (const std::exception&) {  // after a fork: backward() says why it cannot be
+  }
+  has_thread = true;
+}
 
 }  // namespace
 
@@ -177,8 +200,10 @@ bool stop_being_accelerator() {
   return kIsDone;
 }
 
-void start_autograd_threads() {
-  AnyEngine::start_threads(torch::autograd::Engine::get_default_engine());
+void enter_autograd() noexcept {
+  if (!has_thread.load(std::memory_order_acquire)) start_thread();
 }
+
+c10::DeviceIndex devices_in_autograd() noexcept { return is_in_autograd ? 1 : 0; }
 
 }  // namespace weft::pytorch

@@ -1,6 +1,8 @@
 // Which device PyTorch calls its accelerator, and the threads of autograd.
 #pragma once
 
+#include <c10/core/Device.h>
+
 namespace weft::pytorch {
 
 // PyTorch has one accelerator, whose streams autograd follows and which pins memory; a device that
@@ -13,8 +15,11 @@ bool yield_accelerator();
 // The same, whatever PyTorch was built with: weft is then no accelerator, and there may be none.
 bool stop_being_accelerator();
 
-// Autograd makes a thread for each device at the first backward(). Where that has been, with no
-// device, weft's is made now. Without the GIL, which the thread takes as it starts.
-void start_autograd_threads();
+// Autograd makes a thread for each device at the first backward() of a process, and has none in a
+// process that is forked later. weft's is made when a tensor of the device is first part of a graph
+// of autograd, which enter_autograd() is told: before, there is no device of weft's to autograd,
+// and backward() and fork() are as without weft.
+void enter_autograd() noexcept;
+c10::DeviceIndex devices_in_autograd() noexcept;
 
 }  // namespace weft::pytorch

@@ -1,5 +1,6 @@
 // Gradients of activations.
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <tuple>
@@ -21,7 +22,6 @@
 #include <c10/util/Exception.h>
 #include <torch/library.h>
 
-#include "convert.h"
 #include "elementwise.h"
 #include "halves.h"
 #include "native.h"

@@ -13,6 +13,7 @@
 #include <c10/core/impl/alloc_cpu.h>
 #include <c10/util/Exception.h>
 
+#include "accelerator.h"
 #include "generator.h"
 #include "storage.h"
 
@@ -38,12 +39,16 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   c10::Device getDevice() const override { return the_device(); }
   void setDevice(c10::Device device) const override { check_index(device.index()); }
   void uncheckedSetDevice(c10::Device) const noexcept override {}
-  c10::Stream getStream(c10::Device) const noexcept override { return stream(); }
+  // What autograd notes of every tensor has the stream that its device is on.
+  c10::Stream getStream(c10::Device) const noexcept override {
+    enter_autograd();
+    return stream();
+  }
   c10::Stream getDefaultStream(c10::Device) const override { return stream(); }
   c10::Stream getNewStream(c10::Device, int) const override { return stream(); }
   c10::Stream getStreamFromGlobalPool(c10::Device, bool) const override { return stream(); }
   c10::Stream exchangeStream(c10::Stream) const noexcept override { return stream(); }
-  c10::DeviceIndex deviceCount() const noexcept override { return 1; }
+  c10::DeviceIndex deviceCount() const noexcept override { return devices_in_autograd(); }
   void record(void**, const c10::Stream&, c10::DeviceIndex, c10::EventFlag) const override {}
   void block(void*, const c10::Stream&) const override {}
   bool queryEvent(void*) const override { return true; }

@@ -15,12 +15,10 @@
 #include "elementwise.h"
 #include "native.h"
 #include "operators.h"
-#include "storage.h"
 #include "structured.h"
 #include "tensor/calls.h"
 #include "tensor/operand.h"
 #include "tensor/term.h"
-#include "value/value.h"
 #include "weft/tensor.h"
 #include "weft/view.h"
 

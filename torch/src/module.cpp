@@ -85,8 +85,6 @@ WEFT_MODULE(_C, "weft.torch._C", weft_torch_module, m) {  // NOLINT
   m.def("synchronize", &synchronize, nb::call_guard<python::InterpreterReleased>());
   m.def("yield_accelerator", &yield_accelerator);
   m.def("stop_being_accelerator", &stop_being_accelerator);
-  m.def("start_autograd_threads", &start_autograd_threads,
-        nb::call_guard<python::InterpreterReleased>());
   m.def("default_generator",
         [] { return nb::steal(THPGenerator_initDefaultGenerator(default_generator())); });
 }

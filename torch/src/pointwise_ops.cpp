@@ -25,6 +25,7 @@
 #include "structured.h"
 #include "tensor/remainder.h"
 #include "tensor/term.h"
+#include "value/row.h"
 #include "weft/number.h"
 #include "weft/tensor.h"
 

@@ -22,6 +22,7 @@
 #include "tensor/chosen.h"
 #include "tensor/places.h"
 #include "tensor/positions.h"
+#include "value/row.h"
 #include "values_and_places.h"
 #include "weft/dtype.h"
 #include "weft/tensor.h"

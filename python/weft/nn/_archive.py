@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 from weft.errors import FileFormatError
 from weft.nn._memory import File
 
-_MOST_OF_DEFLATE = 1032
+MOST_OF_DEFLATE = 1032
 _LOCAL = 30  # bytes of an entry before its name
 _WRONG = (zipfile.BadZipFile, NotImplementedError, EOFError, ValueError, LookupError, OverflowError, struct.error)
 
 
-class _Stream(io.RawIOBase):
-    """The file, for zipfile to find the directory in."""
+class Stream(io.RawIOBase):
+    """The bytes of the file, as they are now."""
 
     def __init__(self, file: File) -> None:
         self.file = file
@@ -67,7 +67,7 @@ class Archive:
         self.file = file
         self.entries: dict[str, Entry] = {}
         try:
-            listed = zipfile.ZipFile(io.BufferedReader(_Stream(file))).infolist()
+            listed = zipfile.ZipFile(io.BufferedReader(Stream(file))).infolist()
         except _WRONG as error:
             if isinstance(error, FileFormatError):
                 raise
@@ -105,7 +105,7 @@ class Archive:
         return data
 
     def inflate(self, info: zipfile.ZipInfo, data: bytes) -> bytes:
-        if info.file_size > _MOST_OF_DEFLATE * len(data):
+        if info.file_size > MOST_OF_DEFLATE * len(data):
             self.file.fail(f"{info.filename[:80]} has {len(data)} bytes, which cannot become {info.file_size}")
         machine = zlib.decompressobj(-zlib.MAX_WBITS)
         try:

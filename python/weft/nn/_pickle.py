@@ -4,7 +4,8 @@ often an instruction names what another one has made:
 
 - values are never compared, hashed, shown or walked, but for keys, which are plain;
 - what a call copies is counted, and is no more in all than the bytes that are read;
-- keys whose hashes a file can choose are few.
+- keys whose hashes a file can choose are few;
+- texts as keys, which are compared with equal ones byte by byte, are on the average as short as names are.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ _SMALL = 2**31  # ints below are each the hash of their own
 _MOST_CHOSEN = 8192  # keys of other hashes, and parts of tuples: all may have one, and dicts take the square of them
 _MOST_PARTS = 64  # of a key that is a tuple
 _MOST_ARGUMENTS = 16
+_MOST_COMPARED = 256  # bytes of keys that are texts, for each byte of the pickle
 _MARK = object()
 
 
@@ -54,6 +56,7 @@ class Pickle:
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
         self.to_copy = len(data)  # elements that calls may still copy
+        self.to_compare = _MOST_COMPARED * len(data)  # bytes of keys
         self.chosen = 0  # keys of hashes that the file chose, and parts of them
 
     def load(self) -> Any:
@@ -146,11 +149,17 @@ class Pickle:
     def check_key(self, key: Any) -> None:
         """A key that is hashed and compared in a bounded time, as all of them together are."""
         kind = type(key)
-        if kind in _TEXTS or (kind is int and -_SMALL < key < _SMALL):
+        if kind in _TEXTS:
+            self.count_text(key)
+            return
+        if kind is int and -_SMALL < key < _SMALL:
             return
         parts = key if kind is tuple else (key,)
         if len(parts) > _MOST_PARTS or not all(type(part) in _KEYS for part in parts):
             self.fail(f"a {kind.__name__} as a key; texts and numbers are allowed, and tuples of {_MOST_PARTS} of them")
+        for part in parts:
+            if type(part) in _TEXTS:
+                self.count_text(part)
         if all(type(part) in _TEXTS for part in parts):
             return
         if any(type(part) is int and not -(2**63) <= part < 2**64 for part in parts):
@@ -158,6 +167,11 @@ class Pickle:
         self.chosen += len(parts)
         if self.chosen > _MOST_CHOSEN:
             self.fail(f"more than {_MOST_CHOSEN} keys, or parts of them, that are neither texts nor numbers of 32 bits")
+
+    def count_text(self, key: str | bytes) -> None:
+        self.to_compare -= len(key)
+        if self.to_compare < 0:
+            self.fail(f"keys have more than {_MOST_COMPARED} times the bytes of the pickle")
 
     def new_dict(self) -> None:
         pairs = self.pop_to_mark()

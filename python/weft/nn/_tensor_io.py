@@ -1,11 +1,9 @@
-"""Tensors of bytes as files, and the files in archives as tensors."""
+"""Tensors of bytes as files."""
 
 from __future__ import annotations
 
 import io
 import os
-import pathlib
-import tarfile
 from typing import Any
 
 from weft import dtypes
@@ -31,9 +29,11 @@ class TensorIO(io.RawIOBase):
         self._place = 0
 
     def readable(self) -> bool:
+        """Always."""
         return True
 
     def seekable(self) -> bool:
+        """Always."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -50,26 +50,3 @@ class TensorIO(io.RawIOBase):
         start = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: size}[whence]
         self._place = min(max(start + offset, 0), size)
         return self._place
-
-
-def tar_extract(file: Tensor | str | os.PathLike[str]) -> dict[str, Tensor]:
-    """The files of a tar archive, compressed or not, by name: a tensor of bytes each. What is none is tarfile.ReadError.
-
-    >>> import io, tarfile
-    >>> memory = io.BytesIO()
-    >>> with tarfile.open(fileobj=memory, mode="w") as archive:
-    ...     entry = tarfile.TarInfo("a.txt")
-    ...     entry.size = 3
-    ...     archive.addfile(entry, io.BytesIO(b"abc"))
-    >>> {name: t.tolist() for name, t in nn.state.tar_extract(Tensor(memory.getvalue())).items()}
-    {'a.txt': [97, 98, 99]}
-    """
-    data = file if isinstance(file, Tensor) else Tensor(pathlib.Path(file))
-    with tarfile.open(fileobj=io.BufferedReader(TensorIO(data)), mode="r:*") as archive:
-        entries = [entry for entry in archive if entry.isfile()]
-        return {entry.name: Tensor(_content(archive, entry)) for entry in entries}
-
-
-def _content(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> bytes:
-    content = archive.extractfile(entry)
-    return b"" if content is None else content.read()

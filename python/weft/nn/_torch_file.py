@@ -26,6 +26,7 @@ _STORAGES = {
 }
 _OLD_MAGIC = 0x1950A86A20F9469CFC6C
 _OLD_PROTOCOL = 1001
+_LONGEST_NAME = 512  # of a storage
 
 
 class _StorageKind(NamedTuple):
@@ -164,7 +165,7 @@ class _File:
                 or type(persistent[1]) is not _StorageKind):
             self.fail("a persistent id that is none of a storage")
         _, kind, key, _, numel = persistent[:5]
-        if type(key) is not str or _ints([numel]) is None:
+        if type(key) is not str or len(key) > _LONGEST_NAME or _ints([numel]) is None:
             self.fail("a storage without a name or a size")
         return kind.dtype, key, numel * (kind.dtype.itemsize if kind.dtype else 1)
 

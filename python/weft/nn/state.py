@@ -16,7 +16,8 @@ from weft.errors import ShapeError, StateDictError
 from weft.nn._numpy_files import npy_load, npy_save, npz_load, npz_save
 from weft.nn._parameters import write
 from weft.nn._safetensors import safe_load, safe_load_metadata, safe_save
-from weft.nn._tensor_io import TensorIO, tar_extract
+from weft.nn._tar import tar_extract
+from weft.nn._tensor_io import TensorIO
 from weft.nn._torch_file import torch_load
 
 _MOST_NAMES = 1 << 18

@@ -206,6 +206,5 @@ def register() -> None:
     sys.modules["torch.weft"] = _module
     torch.utils.generate_methods_for_privateuse1_backend(  # type: ignore[attr-defined]
         for_tensor=True, for_module=True, for_packed_sequence=True, for_storage=True)
-    _C.start_autograd_threads()
     register_optimizer_step_post_hook(_end_step)
     _C.set_fallback_warnings(os.environ.get("WEFT_TORCH_WARN_FALLBACK", "0") not in ("", "0"))

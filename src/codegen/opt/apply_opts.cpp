@@ -12,12 +12,14 @@
 #include "codegen/opt/block_rows.h"
 #include "codegen/opt/loops.h"
 #include "codegen/opt/merge_ranges.h"
+#include "codegen/opt/merged_tiles.h"
 #include "codegen/opt/opt.h"
 #include "codegen/opt/shard_writes.h"
 #include "codegen/opt/share_loads.h"
 #include "codegen/opt/split_range.h"
 #include "codegen/opt/stage_loads.h"
 #include "codegen/opt/tensor_tiles.h"
+#include "codegen/opt/tile_factors.h"
 #include "codegen/replace_ranges.h"
 #include "ir/arena.h"
 #include "ir/bounds.h"
@@ -148,8 +150,15 @@ std::string why_not_stage(UOp sink, const Opt& opt) {
 // Whether its quotient is asked for, which may be one of its parts.
 bool is_divided(UOp sink, UOp range) {
   const std::vector<UOp> order = toposort(sink);
-  return std::ranges::any_of(order,
-                             [&](UOp n) { return n.is(Op::IDIV) && n.src(0) == range; });
+  return std::ranges::any_of(order, [&](UOp n) { return n.is(Op::IDIV) && n.src(0) == range; });
+}
+
+// One product, or several with what depends on them.
+std::string why_not_products(UOp sink, const Opt& opt) {
+  const TileCopies copies = copies_of(opt.kind);
+  const std::string why = why_not_tiles(sink, opt.axis, opt.amount, copies);
+  return why.empty() || !why_not_merged_tiles(sink, opt.axis, opt.amount, copies).empty() ? why
+                                                                                          : "";
 }
 
 UOp changed(UOp sink, const Opt& opt) {
@@ -176,7 +185,12 @@ UOp changed(UOp sink, const Opt& opt) {
     case OptKind::kLocal: return split_range(sink, range, {opt.amount, AxisType::kLocal, id});
     case OptKind::kSerial: return make_serial_range(sink, range);
     case OptKind::kTensor:
-    case OptKind::kBulk: return tensor_tiles(sink, opt.axis, opt.amount, copies_of(opt.kind));
+    case OptKind::kBulk: {
+      const TileCopies copies = copies_of(opt.kind);
+      return why_not_tiles(sink, opt.axis, opt.amount, copies).empty()
+                 ? tensor_tiles(sink, opt.axis, opt.amount, copies)
+                 : merged_tiles(sink, opt.axis, opt.amount, copies);
+    }
     case OptKind::kShard: return shard_writes(sink, range, opt.amount, id);
     case OptKind::kBlock: return block_rows(sink, range, opt.amount, id);
     case OptKind::kShare:
@@ -190,7 +204,7 @@ UOp changed(UOp sink, const Opt& opt) {
 std::string why_not(UOp sink, const Opt& opt) {
   if (opt.kind == OptKind::kStage || opt.kind == OptKind::kShare) return why_not_stage(sink, opt);
   if (opt.kind == OptKind::kTensor || opt.kind == OptKind::kBulk)
-    return why_not_tiles(sink, opt.axis, opt.amount, copies_of(opt.kind));
+    return why_not_products(sink, opt);
   const UOp range = range_by_id(sink, opt.axis);
   if (!range) return fmt::format("there is no loop {}", opt.axis);
   if (opt.kind == OptKind::kShard) return why_not_shard(sink, range, opt.amount);

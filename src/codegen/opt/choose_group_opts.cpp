@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "codegen/opt/loops.h"
+#include "codegen/opt/merged_tiles.h"
 #include "codegen/opt/opt.h"
 #include "codegen/opt/tensor_tiles.h"
 #include "codegen/target.h"
@@ -25,7 +26,8 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kThreads = 256;     // of a group, if there is enough to do
+constexpr int64_t kThreads = 256;  // of a group, if there is enough to do
+constexpr int64_t kMostThreads = 1024;
 constexpr int64_t kUnroll = 4;        // reads of a reduction that are under way together
 constexpr int64_t kTransposed = 64;   // of a transposition's tile, on each axis
 constexpr int64_t kDepth = 16;        // of a contraction's tile, along the sum
@@ -57,7 +59,7 @@ class GroupChooser {
   void choose() {
     const bool has_local = target_.groups.local_bytes > 0;
     if (parallel_.empty() && reductions_.empty()) return;
-    if (tile_by_tensor_cores()) return;
+    if (tile_products() || tile_products_of_split_loops()) return;
     if (const auto c = has_local ? find_contraction() : std::nullopt; c && tile_contraction(*c)) {
       return;
     }
@@ -110,6 +112,9 @@ class GroupChooser {
     double out = 1;
     for (UOp r : ranges) out *= double(places(r));
     return int64_t(std::min(out, 1e18));
+  }
+  static int64_t places_of(UOp reduce) {
+    return places_of(std::vector<UOp>(reduce.srcs().begin() + 1, reduce.srcs().end()));
   }
   int64_t places(int64_t id) const { return range(id) ? places(range(id)) : 1; }
 
@@ -336,7 +341,12 @@ class GroupChooser {
   void reduce_by_groups(UOp along, const std::vector<UOp>& outer,
                         const std::vector<int64_t>& behind) {
     const int64_t size = places(along), lanes = lanes_along(along);
-    const int64_t most = most_threads();
+    // A few long rows: each has all threads that a group can have.
+    const bool is_few = 8 * places_of(outer) <= int64_t(target_.groups.together) &&
+                        size >= kThreads * kHeld * lanes;
+    const int64_t most =
+        is_few ? std::min<int64_t>(kMostThreads, int64_t(std::bit_floor(target_.groups.threads)))
+               : most_threads();
     const int64_t threads = std::min(most, power_above((size + lanes - 1) / lanes));
     if (threads < most && !outer.empty()) {
       const UOp row = std::ranges::max(outer, {}, [](UOp r) { return places(r); });
@@ -418,6 +428,44 @@ class GroupChooser {
     });
   }
 
+  bool tile_products() { return merge_tiles() || tile_by_tensor_cores(); }
+
+  // Loops that both factors stand in, one in their quotients and one in their remainders, as where
+  // two axes are written as one.
+  bool tile_products_of_split_loops() {
+    if (target_.tensor.dtypes == 0) return false;
+    const UOp before = sink_;
+    const size_t done = opts_.size();
+    for (size_t i = 0; i < order_.size(); i++) {
+      const UOp n = order_[i];
+      const bool is_quotient = n.is(Op::IDIV) && n.src(0).is(Op::RANGE) && n.src(1).is_const() &&
+                               n.src(0).axis() == AxisType::kGlobal;
+      const UOp size = is_quotient ? n.src(0).src(0) : UOp();
+      const int64_t inner = is_quotient ? n.src(1).const_int() : 0;
+      if (!size || !size.is_const() || inner < 2 || size.const_int() % inner != 0) continue;
+      if (size.const_int() > inner && attempt(OptKind::kTile, n.src(0).range_id(), inner)) i = 0;
+    }
+    if (opts_.size() > done && tile_products()) return true;
+    sink_ = before;
+    opts_.resize(done);
+    look();
+    return false;
+  }
+
+  // Reductions that depend on products, and products of their results, where rows fill a tile.
+  bool merge_tiles() {
+    if (target_.limits.tile_bytes == 0) return false;
+    for (const int64_t id : ranges_to_merge(sink_)) {
+      const FoundMergedTiles found = find_merged_tiles(sink_, id);
+      if (!found.why_not.empty() || !target_.tensor.has(found.tiles.scores[0].a.dtype())) continue;
+      const int64_t block = merged_block(found.tiles, int64_t(target_.limits.tile_bytes));
+      if (block == 0) continue;
+      if (target_.tensor.has_boxes && attempt(OptKind::kBulk, id, block)) return true;
+      if (attempt(OptKind::kTensor, id, block)) return true;
+    }
+    return false;
+  }
+
   // Products of tiles, where the target has them and the factors lie so that they can be fetched.
   bool tile_by_tensor_cores() {
     if (target_.tensor.dtypes == 0) return false;
@@ -427,7 +475,8 @@ class GroupChooser {
       const FoundContraction found = find_tile_contraction(sink_, sum.range_id());
       const TileContraction& c = found.contraction;
       if (!found.why_not.empty() || !target_.tensor.has(c.a.dtype())) continue;
-      if (places(c.rows) < kLeastTiled || places(c.columns) < 32 || places(c.sum) < 32) continue;
+      const int64_t deep = is_summed_as_one(c) ? places_of(c.reduce) : places(c.sum);
+      if (places(c.rows) < kLeastTiled || places(c.columns) < 32 || deep < 32) continue;
       if (tile_by_tensor_cores(c)) return true;
     }
     return false;
@@ -446,16 +495,18 @@ class GroupChooser {
     while (tile > 64 && is_too_wide()) tile /= 2;
     if (tile_bytes(tile) > int64_t(target_.tensor.local_bytes)) return false;
     const UOp before = sink_;
+    const size_t done = opts_.size();
     const bool is_shallow = c.reduce.src_count() == 2 && places(c.sum) <= kTileDepth;
     const int64_t depth = is_shallow ? 2 * kTileDepth : kTileDepth;  // two steps at the least
     for (const auto& [id, multiple] :
          {std::pair(rows, kTileRows), std::pair(columns, tile), std::pair(sum, depth)}) {
+      if (id == sum && is_summed_as_one(c)) continue;
       if (places(id) % multiple != 0) attempt(OptKind::kPad, id, multiple);
     }
     if (target_.tensor.has_boxes && attempt(OptKind::kBulk, sum, tile)) return true;
     if (attempt(OptKind::kTensor, sum, tile)) return true;
     sink_ = before;
-    opts_.clear();
+    opts_.resize(done);
     look();
     return false;
   }

@@ -4,9 +4,7 @@
 //   for step: WAIT, BARRIER; sums = WMMA(sums, tile of a, tile of b); COMMIT(FETCHes of step +
 //   ahead)
 //
-// Tiles are blocks of 64 x 64 elements, each in row-major order in the direction in which its
-// argument lies in memory. A factor that is memory in aligned vectors is copied, any other is
-// computed by the thread that fetches it. A thread holds of the results what WMMA gives it.
+// A thread holds of the results what WMMA gives it.
 #include "codegen/opt/tensor_tiles.h"
 
 #include <algorithm>
@@ -21,9 +19,9 @@
 
 #include "codegen/opt/loops.h"
 #include "codegen/opt/tile_boxes.h"
+#include "codegen/opt/tile_factors.h"
 #include "codegen/replace_ranges.h"
 #include "ir/arena.h"
-#include "ir/box.h"
 #include "ir/build.h"
 #include "ir/dtype.h"
 #include "ir/node.h"
@@ -37,10 +35,6 @@
 namespace weft {
 namespace {
 
-constexpr int64_t kSide = 64;              // of a block
-constexpr int64_t kBlock = kSide * kSide;  // elements
-constexpr int64_t kFetched = 8;            // elements of a FETCH
-constexpr int64_t kThreads = 256;
 constexpr int64_t kMostTogether = 8;  // rows of tiles that are walked side by side
 
 // Tiles of so many steps lie in local memory. What step i multiplies may be read until step i + 2
@@ -49,8 +43,6 @@ int64_t stages_of(int64_t columns) { return columns == 128 ? 3 : 4; }
 
 int64_t size_of(UOp range) { return range.src(0).const_int(); }
 
-bool is_zero(UOp n) { return n.is_const() && n.bits() == 0; }
-
 // ---- finding
 
 bool is_zero_unless(UOp read, UOp condition) {
@@ -58,40 +50,6 @@ bool is_zero_unless(UOp read, UOp condition) {
   const std::vector<UOp> given = conditions_of(read.src(1)), needed = conditions_of(condition);
   return std::ranges::all_of(needed,
                              [&](UOp n) { return std::ranges::find(given, n) != given.end(); });
-}
-
-// The float16 or bfloat16 that a factor is a float32 of.
-UOp half_of(UOp factor) {
-  if (!factor.is(Op::CAST)) return {};
-  const UOp half = factor.src(0);
-  const bool is_half = half.dtype() == dtypes::float16 || half.dtype() == dtypes::bfloat16;
-  return is_half ? half : UOp();
-}
-
-// A LOAD of global memory, with zeros where it has a gate.
-bool is_plain_read(UOp half) {
-  return half.is(Op::LOAD) && (half.src_count() == 1 || is_zero(half.src(2))) &&
-         place_of(half.src(0)).base.is(Op::DEFINE_GLOBAL);
-}
-
-// Whether the places of the range from a multiple of kFetched on lie in order from a multiple of
-// kFetched on.
-bool is_fetched_along(UOp read, UOp range) {
-  if (!is_plain_read(read) || step_of(read, range) != 1) return false;
-  const std::optional<LinearSum> sum = linear_sum(index_of(read));
-  if (!sum || sum->constant % kFetched != 0) return false;
-  const bool is_aligned = std::ranges::all_of(
-      sum->terms, [&](const Term& t) { return t.base == range || t.coefficient % kFetched == 0; });
-  if (!is_aligned || read.src_count() == 1) return is_aligned;
-  // One gate for all of them.
-  Arena& arena = read.arena();
-  const auto new_range = [&](int64_t size) {
-    return arena.make(Op::RANGE, dtypes::index, {index_const(arena, size)},
-                      Arg::range(arena.fresh_id(), AxisType::kLoop));
-  };
-  const UOp vector = new_range(size_of(range) / kFetched), lane = new_range(kFetched);
-  const std::pair<UOp, UOp> place{range, vector * kFetched + lane};
-  return !is_in_scope(lane, simplify(replace_ranges(read.src(1), {&place, 1})));
 }
 
 UOp only_reduce(UOp sink) {
@@ -111,18 +69,6 @@ bool writes_in_order(UOp sink, UOp r) {
   return true;
 }
 
-// The loops of all ENDs, where they have the same ones.
-std::vector<UOp> loops_of_all(UOp sink) {
-  std::vector<UOp> out;
-  for (UOp e : sink.srcs()) {
-    if (!e.is(Op::END)) return {};
-    const std::vector<UOp> loops(e.srcs().begin() + 1, e.srcs().end());
-    if (out.empty()) out = loops;
-    if (!std::ranges::is_permutation(out, loops)) return {};
-  }
-  return out;
-}
-
 // Whether a condition is about nothing but places of what is summed: then both factors have it.
 bool is_of_sum(UOp condition, UOp reduce) {
   return std::ranges::all_of(ranges_of(condition), [&](UOp r) {
@@ -130,47 +76,16 @@ bool is_of_sum(UOp condition, UOp reduce) {
   });
 }
 
+int64_t steps_for(int64_t places) { return (places + kTileDepth - 1) / kTileDepth; }
+
+// Places of all that is summed over.
+int64_t places_of_sum(const TileContraction& c) {
+  int64_t all = 1;
+  for (UOp r : c.reduce.srcs().subspan(1)) all *= size_of(r);
+  return all;
+}
+
 // ---- making
-
-// A factor's tile: `across` are its places that are not summed over.
-struct Factor {
-  UOp value;       // a LOAD if `is_copied`
-  bool is_copied;  // in aligned vectors
-  UOp across;
-  UOp first;                         // of the group's places
-  int64_t count;                     // of them
-  int64_t offset;                    // in local memory, of the tiles of a step
-  bool is_transposed;                // in order along `across`
-  std::optional<RangedArray> array;  // that boxes are fetched of
-};
-
-// Copied in vectors along one of its axes.
-bool is_copied(UOp half, UOp across, UOp sum) {
-  return is_fetched_along(half, sum) || is_fetched_along(half, across);
-}
-
-// Whether a factor is in order along `across`. What is computed is as its reads are.
-bool is_transposed(UOp half, UOp across, UOp sum) {
-  if (is_copied(half, across, sum)) return !is_fetched_along(half, sum);
-  int64_t along = 0;
-  for (UOp n : toposort(half)) {
-    if (!n.is(Op::LOAD) || is_register(n.src(0))) continue;
-    along += int64_t(step_of(n, across) == 1) - int64_t(step_of(n, sum) == 1);
-  }
-  return along > 0;
-}
-
-std::optional<RangedArray> array_of(UOp half, UOp across, UOp sum) {
-  std::optional<RangedArray> out;
-  if (!is_copied(half, across, sum)) return out;
-  const bool is_across = is_transposed(half, across, sum);
-  const UOp rows = is_across ? sum : across;
-  out = ranged_array(half, is_across ? across : sum);
-  if (out && std::ranges::find(out->axes, rows, &RangedArray::Axis::range) == out->axes.end()) {
-    out.reset();
-  }
-  return out;
-}
 
 class Tiler {
  public:
@@ -179,6 +94,10 @@ class Tiler {
     next_id_ = free_range_id(sink);
     stages_ = stages_of(columns);
     step_elements_ = (kTileRows + columns) * kTileDepth;
+    if (is_summed_as_one(c)) {
+      sum_as_one();
+      return;
+    }
     for (UOp r : c.reduce.srcs().subspan(1)) {
       if (r != c.sum) others_.push_back(r);
     }
@@ -189,7 +108,7 @@ class Tiler {
 
   UOp run() {
     const UOp tile = give_out_tiles();
-    warp_ = new_range(kThreads / 32, AxisType::kLocal);
+    warp_ = new_range(kTileThreads / 32, AxisType::kLocal);
     const UOp y = new_range(8, AxisType::kLocal), x = new_range(4, AxisType::kLocal);
     thread_ = (warp_ * 8 + y) * 4 + x;
     const UOp half = new_range(2, AxisType::kUpcast),
@@ -223,6 +142,27 @@ class Tiler {
                        Arg::range(next_id_++, axis));
   }
 
+  // One range of all places, zeros past its end.
+  void sum_as_one() {
+    const int64_t all = places_of_sum(c_);
+    steps_of_sum_ = steps_ = std::max<int64_t>(steps_for(all), 2);
+    const UOp as_one = new_range(all, AxisType::kReduce);
+    std::vector<std::pair<UOp, UOp>> places;
+    int64_t inner = 1;
+    for (size_t i = c_.reduce.src_count(); i-- > 1;) {
+      const UOp r = c_.reduce.src(i);
+      places.emplace_back(r, simplify(as_one / inner % size_of(r)));
+      inner *= size_of(r);
+    }
+    const UOp gate = as_one < all;
+    const bool is_whole = all == steps_ * kTileDepth;
+    for (UOp* half : {&c_.a, &c_.b}) {
+      const UOp value = simplify(replace_ranges(*half, places), nullptr, Loads::kStay);
+      *half = is_whole ? value : read_only_if(value, gate);
+    }
+    c_.sum = as_one;
+  }
+
   // Tiles in an order in which those that run at the same time share rows and columns; null when
   // there is only one.
   UOp give_out_tiles() {
@@ -237,21 +177,10 @@ class Tiler {
     return tile;
   }
 
-  Factor factor(UOp half, UOp across, UOp first, int64_t count, int64_t offset) const {
-    return {half,
-            is_copied(half, across, c_.sum),
-            across,
-            first,
-            count,
-            offset,
-            is_transposed(half, across, c_.sum),
-            copies_ == TileCopies::kBoxes ? array_of(half, across, c_.sum) : std::nullopt};
-  }
-
   // The loop over the steps.
   UOp multiply(std::span<const UOp> around) {
-    factors_ = {factor(c_.a, c_.rows, first_row_, kTileRows, 0),
-                factor(c_.b, c_.columns, first_column_, columns_, kTileRows * kTileDepth)};
+    factors_ = {tile_factor(c_.a, c_.rows, c_.sum, copies_),
+                tile_factor(c_.b, c_.columns, c_.sum, copies_)};
     local_ = define_local(arena_, c_.a.dtype(), stages_ * step_elements_, arena_.fresh_id());
     const DType type = dtypes::float32.vec(uint16_t(columns_ / 2));
     sums_ = arena_.make(Op::DEFINE_REG, type, {}, Arg::integer(arena_.fresh_id()));
@@ -269,7 +198,8 @@ class Tiler {
     const UOp tiles = after(local_, ready), at = step % stages_ * step_elements_;
     const std::array waits = {started, step};
     const UOp before = after(sums_, waits);
-    const UOp a = index(tiles, at + warp_ / 4 * kBlock), b = index(tiles, at + factors_[1].offset);
+    const UOp a = index(tiles, at + warp_ / 4 * kTileBlock),
+              b = index(tiles, at + kTileRows * kTileDepth);
     const UOp product =
         arena_.make(Op::WMMA, type, {before, a, b, thread_ % 128},
                     Arg::ints(std::array<int64_t, 3>{columns_, factors_[0].is_transposed ? 1 : 0,
@@ -279,92 +209,20 @@ class Tiler {
 
   // The tiles of a step, once what `earlier` does is done; zeros past the last one.
   UOp fetch(UOp step, UOp earlier) {
-    const UOp local = after(local_, earlier);
-    const UOp gate = simplify(step < steps_);
-    std::vector<UOp> all;
-    for (const Factor& f : factors_) {
-      if (f.array) {
-        // Rows along the sum are those of one block after the other.
-        const int64_t rows = f.is_transposed ? kSide : f.count;
-        for (int64_t first = 0; first < f.count; first += f.is_transposed ? kSide : f.count) {
-          all.push_back(fetch_box(f, first, rows, step, local, gate));
-        }
-        continue;
-      }
-      for (int64_t k = 0; k < f.count * kTileDepth / kFetched / kThreads; k++) {
-        all.push_back(fetch_one(f, k, step, local, gate));
-      }
-    }
-    return arena_.make(Op::COMMIT, dtypes::void_, all);
-  }
-
-  // The factor's places from `first` of the group's on.
-  UOp fetch_box(const Factor& f, int64_t first, int64_t rows, UOp step, UOp local, UOp in_steps) {
-    const std::vector<std::pair<UOp, UOp>> places =
-        places_of(f, f.first + first, step % steps_of_sum_ * kTileDepth, step);
-    Box box{rows, 0, f.array->offset, {}};
-    const UOp to =
-        index(local, simplify(step % stages_ * step_elements_ + f.offset + first * kTileDepth));
-    std::vector<UOp> srcs{to, f.array->memory, thread_, in_steps};
-    for (const RangedArray::Axis& axis : f.array->axes) {
-      if (axis.range == (f.is_transposed ? c_.sum : f.across))
-        box.row_axis = int64_t(box.axes.size());
-      box.axes.push_back({axis.size, axis.step});
-      srcs.push_back(simplify(replace_ranges(axis.range, places)));
-    }
-    return arena_.make(Op::FETCH_BOX, dtypes::void_, srcs, Arg::ints(box.ints()));
-  }
-
-  // Where the ranges of a factor are.
-  std::vector<std::pair<UOp, UOp>> places_of(const Factor& f, UOp across, UOp depth, UOp step) {
-    std::vector<std::pair<UOp, UOp>> places{{f.across, across}, {c_.sum, depth}};
+    const UOp local = after(local_, earlier), at = step % stages_ * step_elements_;
+    std::vector<std::pair<UOp, UOp>> others;
     UOp left = step / steps_of_sum_;
     for (size_t i = others_.size(); i-- > 0;) {
-      places.emplace_back(others_[i], i == 0 ? left : left % size_of(others_[i]));
+      others.emplace_back(others_[i], simplify(i == 0 ? left : left % size_of(others_[i])));
       left = left / size_of(others_[i]);
     }
-    for (auto& [r, at] : places) at = simplify(at);
-    return places;
-  }
-
-  // This thread's k-th vector of a factor.
-  UOp fetch_one(const Factor& f, int64_t k, UOp step, UOp local, UOp in_steps) {
-    constexpr int64_t vectors = kSide / kFetched, rows = kThreads / vectors;  // of a row; at a time
-    const int64_t block = k * rows / kSide, first = k * rows % kSide;
-    const UOp row = thread_ / vectors + first, along = thread_ % vectors * kFetched;
-    const UOp to = vector_at(index(local, simplify(step % stages_ * step_elements_ + f.offset +
-                                                   block * kBlock + row * kSide + along)));
-    const UOp lane = f.is_copied ? UOp() : new_range(kFetched, AxisType::kLane);
-    const UOp at = lane ? along + lane : along;
-    const UOp across = f.first + block * kSide + (f.is_transposed ? at : row);
-    const UOp depth = step % steps_of_sum_ * kTileDepth + (f.is_transposed ? row : at);
-    const std::vector<std::pair<UOp, UOp>> places = places_of(f, across, depth, step);
-    if (lane) {
-      const UOp value = replace_ranges(read_only_if(f.value, in_steps), places);
-      return end(arena_.make(Op::FETCH, dtypes::void_, {to, value}), lane);
-    }
-    std::vector<UOp> srcs{to, vector_at(replace_ranges(f.value.src(0), places))};
-    UOp gate = in_steps;
-    if (f.value.src_count() == 3) gate = gate & replace_ranges(f.value.src(1), places);
-    gate = simplify(gate);
-    if (!gate.is_const() || gate.bits() == 0) srcs.push_back(gate);
-    return arena_.make(Op::FETCH, dtypes::void_, srcs);
-  }
-
-  // What is read behind the last step is not used, and need not be there.
-  UOp read_only_if(UOp value, UOp gate) const {
-    if (gate.is_const() && gate.bits() != 0) return value;
-    return rebuild(value, [&](UOp n, std::span<const UOp> srcs) {
-      const UOp made = arena_.with_srcs(n, srcs);
-      if (!n.is(Op::LOAD) || is_register(n.src(0))) return made;
-      const UOp zero = arena_.make(Op::CONST, n.dtype(), {}, Arg::bits(0));
-      return n.src_count() == 3 ? load(made.src(0), made.src(1) & gate, made.src(2))
-                                : load(made.src(0), gate, zero);
-    });
-  }
-
-  UOp vector_at(UOp pointer) const {
-    return arena_.make(Op::CAST, pointer.dtype().vec(uint16_t(kFetched)), {pointer});
+    const UOp depth = step % steps_of_sum_ * kTileDepth, gate = simplify(step < steps_);
+    TileFetcher fetcher(arena_, thread_, next_id_);
+    std::vector<UOp> all;
+    fetcher.fetch(factors_[0], {first_row_, depth, kTileRows, others, gate}, local, at, all);
+    fetcher.fetch(factors_[1], {first_column_, depth, columns_, others, gate}, local,
+                  at + kTileRows * kTileDepth, all);
+    return arena_.make(Op::COMMIT, dtypes::void_, all);
   }
 
   // The body with the result for the REDUCE; what it reads of memory, it reads afterwards, when
@@ -374,7 +232,9 @@ class Tiler {
       if (n == c_.reduce) return result;
       const bool is_read =
           n.is(Op::LOAD) && srcs[0].is(Op::INDEX) && srcs[0].src(0).is(Op::DEFINE_GLOBAL);
-      if (!is_read || is_in_scope(c_.sum, n)) return arena_.with_srcs(n, srcs);
+      const bool is_of_sum = std::ranges::any_of(c_.reduce.srcs().subspan(1),
+                                                 [&](UOp r) { return is_in_scope(r, n); });
+      if (!is_read || is_of_sum) return arena_.with_srcs(n, srcs);
       std::vector<UOp> all(srcs.begin(), srcs.end());
       all[0] = index(after(srcs[0].src(0), done), srcs[0].src(1));
       return arena_.with_srcs(n, all);
@@ -389,10 +249,21 @@ class Tiler {
   int64_t next_id_, stages_, step_elements_, steps_of_sum_, steps_;
   std::vector<UOp> others_;
   UOp first_row_, first_column_, warp_, thread_, local_, sums_;
-  std::vector<Factor> factors_;
+  std::vector<TileFactor> factors_;
 };
 
 }  // namespace
+
+std::vector<UOp> loops_of_all(UOp sink) {
+  std::vector<UOp> out;
+  for (UOp e : sink.srcs()) {
+    if (!e.is(Op::END)) return {};
+    const std::vector<UOp> loops(e.srcs().begin() + 1, e.srcs().end());
+    if (out.empty()) out = loops;
+    if (!std::ranges::is_permutation(out, loops)) return {};
+  }
+  return out;
+}
 
 FoundContraction find_tile_contraction(UOp sink, int64_t axis) {
   const auto none = [](const char* why) { return FoundContraction{{}, why}; };
@@ -451,6 +322,12 @@ FoundContraction find_tile_contraction(UOp sink, int64_t axis) {
   return {c, {}};
 }
 
+bool is_summed_as_one(const TileContraction& c) {
+  const int64_t all = places_of_sum(c),
+                one_by_one = all / size_of(c.sum) * steps_for(size_of(c.sum));
+  return c.reduce.src_count() > 2 && 2 * one_by_one >= 3 * steps_for(all);
+}
+
 int64_t tile_bytes(int64_t columns) {
   return stages_of(columns) * (kTileRows + columns) * kTileDepth * 2;
 }
@@ -460,14 +337,18 @@ std::string why_not_tiles(UOp sink, int64_t axis, int64_t columns, TileCopies co
   const FoundContraction found = find_tile_contraction(sink, axis);
   if (!found.why_not.empty()) return found.why_not;
   const TileContraction& c = found.contraction;
+  const bool is_as_one = is_summed_as_one(c);
   if (size_of(c.rows) % kTileRows != 0 || size_of(c.columns) % columns != 0 ||
-      size_of(c.sum) % kTileDepth != 0) {
+      (size_of(c.sum) % kTileDepth != 0 && !is_as_one)) {
     return "the loops are not made of whole tiles";
   }
+  if (is_as_one)
+    return copies == TileCopies::kBoxes ? "no factor is an array of up to five axes" : "";
   int64_t steps = size_of(c.sum) / kTileDepth;
   for (UOp r : c.reduce.srcs().subspan(1)) steps *= r == c.sum ? 1 : size_of(r);
   if (steps < 2) return "there is one step alone";
-  const bool has_box = array_of(c.a, c.rows, c.sum) || array_of(c.b, c.columns, c.sum);
+  const bool has_box = tile_factor(c.a, c.rows, c.sum, copies).array ||
+                       tile_factor(c.b, c.columns, c.sum, copies).array;
   return copies == TileCopies::kBoxes && !has_box ? "no factor is an array of up to five axes" : "";
 }
 

@@ -3,20 +3,23 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "codegen/opt/tile_factors.h"
 #include "ir/node.h"
 
 namespace weft {
 
-// data[row, column] = f(sum over k of a[row, k] * b[k, column], ...), of any number of outputs, where a
-// and b are float16 or bfloat16 and the sum is float32. Other loops may stand around, and other
-// ranges be summed over, too.
+// data[row, column] = f(sum over k of a[row, k] * b[k, column], ...), of any number of outputs,
+// where a and b are float16 or bfloat16 and the sum is float32. Other loops may stand around, and
+// other ranges be summed over, too.
 struct TileContraction {
   UOp reduce{}, rows{}, columns{}, sum{};
   UOp a{}, b{};  // memory, or values of it
 };
 
-inline constexpr int64_t kTileRows = 128, kTileDepth = 64;  // of a group
+// The loops of all ENDs of a kernel, where they have the same ones; else none.
+std::vector<UOp> loops_of_all(UOp sink);
 
 // The contraction over the reduction `axis`; why there is none.
 struct FoundContraction {
@@ -25,14 +28,11 @@ struct FoundContraction {
 };
 FoundContraction find_tile_contraction(UOp sink, int64_t axis);
 
+// Whether all that is summed over is one range, as its parts would leave much of each step empty.
+bool is_summed_as_one(const TileContraction& contraction);
+
 // What the fetched tiles take of local memory.
 int64_t tile_bytes(int64_t columns);
-
-// How tiles come to local memory.
-enum class TileCopies : uint8_t {
-  kVectors,  // every thread fetches vectors of them
-  kBoxes,    // one thread fetches boxes of factors that are arrays in memory, all fetch the others
-};
 
 // Why the contraction over `axis` cannot be done with tiles of so many columns; empty: it can.
 std::string why_not_tiles(UOp sink, int64_t axis, int64_t columns, TileCopies copies);

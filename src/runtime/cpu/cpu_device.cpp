@@ -71,6 +71,8 @@ CachingAllocator& allocator() {
   return instance;
 }
 
+[[maybe_unused]] const bool kLockIsKnownToForks = (allocator(), true);
+
 // What DEFINE_LOCALs of a kernel lie in while this thread runs it.
 class Scratch {
  public:

@@ -304,6 +304,8 @@ Loader& loader() {
   return instance;
 }
 
+[[maybe_unused]] const bool kGateIsKnownToForks = (loader(), true);
+
 // What is disposed of by a function of LLVM's.
 template <class Handle, class Dispose>
 auto own_handle(Handle handle, Dispose dispose) {

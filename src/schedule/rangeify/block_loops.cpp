@@ -309,7 +309,7 @@ class Writer {
     std::vector<UOp> waits;
     for (const MergedReduction& r : g_.reductions) {
       if (r.correction != Correction::kExponentials || r.on != k || has_base(r)) continue;
-      const Op function = function_of(r);
+      const Op function = exponential_of(r);
       const UOp base = hold(where(is_lowest(read(held)), zero, in_terms_of(r.base, read(held))));
       const UOp step = unary(function, in_terms_of(r.base, old) - read(base));
       const UOp factor = hold(where(is_lowest(old), zero, step));
@@ -319,23 +319,14 @@ class Writer {
     late_.emplace_back(s.now, read(held));
   }
 
-  // EXP or EXP2: the only function of its kind that stands on the way to the base.
-  static Op function_of(const MergedReduction& r) {
-    Op found = Op::EXP;
-    visit_computation(std::span(&r.body, 1), [&](UOp n) {
-      const bool is_it = (n.is(Op::EXP) || n.is(Op::EXP2)) && is_below(r.base, n);
-      if (is_it) found = n.op();
-    });
-    return found;
-  }
   bool has_base(const MergedReduction& r) const {
     return std::ranges::any_of(bases_, [&](const Base& b) {
-      return b.on == r.on && b.base == r.base && b.function == function_of(r);
+      return b.on == r.on && b.base == r.base && b.function == exponential_of(r);
     });
   }
   const Base& base_of(const MergedReduction& r) const {
     return *std::ranges::find_if(bases_, [&](const Base& b) {
-      return b.on == r.on && b.base == r.base && b.function == function_of(r);
+      return b.on == r.on && b.base == r.base && b.function == exponential_of(r);
     });
   }
 

@@ -331,6 +331,8 @@ class Grouping {
         if (--needed[user] == 0) offer(user);
       }
     }
+    may_wait_.resize(count);
+    for (uint32_t u = 0; u < count; u++) may_wait_[u] = users[u].empty() && waiters[u].empty();
   }
 
   // A unit reads only those elements that the same iterations of another one write.
@@ -354,26 +356,50 @@ class Grouping {
 
   // ---- kernels over the same loops
 
+  using LoopIds = std::vector<uint32_t>;
+
   std::vector<KernelUnit> merge() {
-    std::map<std::pair<uint32_t, std::vector<uint32_t>>, std::vector<uint32_t>> open;
+    std::map<std::pair<uint32_t, LoopIds>, std::vector<uint32_t>> open;
+    std::map<LoopIds, std::vector<uint32_t>> late;  // of the open ones, those that may wait
     std::vector<uint32_t> heads;
+    const auto join = [&](uint32_t group, uint32_t u, const LoopIds& key) {
+      absorb(group, u);
+      may_wait_[group] = may_wait_[group] && may_wait_[u];
+      if (!may_wait_[group]) std::erase(late[key], group);
+    };
     for (uint32_t u : order_) {
       if (!has_equal_loops(u, u)) {
         heads.push_back(u);
         continue;
       }
-      std::vector<uint32_t> key;
+      LoopIds key;
       for (UOp r : loops_of(values_[units_[u].writes[0]])) key.push_back(r.id());
-      std::vector<uint32_t>& candidates = open[{levels_[u], std::move(key)}];
-      const auto partner = std::find_if(candidates.rbegin(), candidates.rend(),
-                                        [&](uint32_t g) { return why_apart(g, u).empty(); });
-      if (partner == candidates.rend()) {
-        if (candidates.size() == kMostOpen) candidates.erase(candidates.begin());
-        candidates.push_back(u);
-        heads.push_back(u);
-      } else {
-        absorb(*partner, u);
+      std::vector<uint32_t>& candidates = open[{levels_[u], key}];
+      const auto fits = [&](uint32_t g) { return why_apart(g, u).empty(); };
+      const auto partner = std::find_if(candidates.rbegin(), candidates.rend(), fits);
+      if (partner != candidates.rend()) {
+        join(*partner, u, key);
+        continue;
       }
+      if (candidates.size() == kMostOpen) candidates.erase(candidates.begin());
+      // One that nothing waits for, of a level before this, runs with it as well.
+      std::vector<uint32_t>& waiting = late[key];
+      const auto before = std::find_if(waiting.rbegin(), waiting.rend(), [&](uint32_t g) {
+        return levels_[g] < levels_[u] && fits(g);
+      });
+      if (before != waiting.rend()) {
+        const uint32_t group = *before;
+        std::erase(open[{levels_[group], key}], group);
+        levels_[group] = levels_[u];
+        candidates.push_back(group);
+        join(group, u, key);
+        continue;
+      }
+      candidates.push_back(u);
+      heads.push_back(u);
+      if (!may_wait_[u]) continue;
+      if (waiting.size() == kMostOpen) waiting.erase(waiting.begin());
+      waiting.push_back(u);
     }
     // A unit that joined a kernel may need one that comes after its first member: not by level.
     std::stable_sort(heads.begin(), heads.end(),
@@ -482,6 +508,7 @@ class Grouping {
   NodeMap readers_;
   std::vector<Unit> units_;
   std::vector<uint32_t> parents_, levels_, order_;
+  std::vector<bool> may_wait_;   // nothing runs after it
   std::vector<uint32_t> marks_;  // of searches: by which one a unit was seen last
   uint32_t mark_ = 0;
 };

@@ -13,6 +13,7 @@
 
 #include "ir/arena.h"
 #include "ir/build.h"
+#include "ir/dim.h"
 #include "ir/node.h"
 #include "ir/op.h"
 #include "ir/scope.h"
@@ -26,11 +27,14 @@
 #include "schedule/rangeify/substitute_ranges.h"
 #include "schedule/schedule.h"
 #include "symbolic/linear.h"
+#include "symbolic/simplify.h"
 
 namespace weft {
 namespace {
 
-constexpr double kLeastRows = 16;    // with fewer, the range itself is for several cores
+constexpr double kLeastRows = 16;  // with fewer, the range itself is for several cores
+// Columns and rows of products in tiles, and the side of one.
+constexpr double kMostTile = 128, kLeastTiled = 32, kTile = 64;
 constexpr double kClearly = 0.95;    // of a time: estimates that differ by less are the same
 constexpr double kMostBlocks = 256;  // sums of blocks that are added up in a row
 // Bytes of cache for each place of a block: of a core's own cache, which holds what several rows
@@ -57,6 +61,7 @@ class Merger {
   Merger(UOp sink, const KernelLimits& limits)
       : sink_(sink),
         arena_(sink.arena()),
+        limits_(limits),
         machine_(limits.machine),
         values_(stored_values(sink)),
         numbers_(arena_),
@@ -119,16 +124,53 @@ class Merger {
     std::optional<Group> best;
     Group group{v.value()};
     while (true) {
-      if (find_loops(group, v) && pays(group, i)) best = group;
+      if (const auto proposed = proposal(group, v); proposed && pays(*proposed, i)) {
+        best = group;
+        best->loops = proposed->loops;
+      }
       if (!put_in_one(group, i)) break;
     }
     if (!best) return false;
     for (const uint32_t k : best->put_in) is_gone_[k] = true;
-    const UOp value = with_block_loops(best->value, best->loops);
+    // Without loops that follow each other, codegen does all of the group in tiles.
+    const UOp value = limits_.sequences ? with_block_loops(best->value, best->loops) : best->value;
     std::vector<UOp> srcs(v.node.srcs().begin(), v.node.srcs().end());
     srcs[0] = arena_.make(Op::CONTIGUOUS, value.dtype(), {value});
     replaced_.put(v.node, arena_.with_srcs(v.node, srcs));
     return true;
+  }
+
+  // The group as one kernel would do it; none if none does.
+  std::optional<Group> proposal(const Group& group, const StoredValue& v) const {
+    Group out = group;
+    std::vector<UOp> loops = loops_of(v.ranges());
+    if (!limits_.sequences) split_loops(out.value, loops);
+    if (!find_loops(out, loops) || (!limits_.sequences && !is_tiled(out.loops))) return {};
+    return out;
+  }
+
+  // A loop whose quotient and remainder are what is asked for, as in two axes that are written as
+  // one, is two loops. Codegen cuts it so, too.
+  void split_loops(UOp& value, std::vector<UOp>& loops) const {
+    for (size_t i = 0; i < loops.size(); i++) {
+      const UOp loop = loops[i];
+      if (!loop.is(Op::RANGE) || !loop.src(0).is_const()) continue;
+      const int64_t size = loop.src(0).const_int();
+      int64_t inner = 0;
+      for (UOp n : toposort(value)) {
+        const bool is_it = n.is(Op::IDIV) && n.src(0) == loop && n.src(1).is_const();
+        if (is_it && n.src(1).const_int() > 1 && size % n.src(1).const_int() == 0)
+          inner = n.src(1).const_int();
+      }
+      if (inner == 0 || inner == size) continue;
+      const UOp high = range(arena_, Dim(size / inner), arena_.fresh_id()),
+                low = range(arena_, Dim(inner), arena_.fresh_id());
+      const UOp from[] = {loop}, to[] = {high * inner + low};
+      value = simplify(substitute_ranges(value, from, to));
+      loops[i] = high;
+      loops.insert(loops.begin() + std::ptrdiff_t(i) + 1, low);
+      i--;
+    }
   }
 
   // Puts a value into the group that it is stored for alone, and that is read there once for each
@@ -210,8 +252,7 @@ class Merger {
   }
 
   // The reductions of the value that can be done in one pass: all that there are.
-  bool find_loops(Group& group, const StoredValue& v) {
-    const std::vector<UOp> loops = loops_of(v.ranges());
+  bool find_loops(Group& group, const std::vector<UOp>& loops) const {
     std::vector<UOp> reduces;
     bool is_possible = true;
     visit_computation({&group.value, 1}, [&](UOp n) {
@@ -250,6 +291,76 @@ class Merger {
     if (out.end && !is_subset(ranges_of(out.end), out.rows)) out.end = {};
     return places >= 2 * out.block && weft::places(out.rows) >= kLeastRows;
   }
+
+  // ---- tiles
+
+  // A sum of products of float16 or bfloat16 numbers: the one that depends on a range, and the one
+  // that does not.
+  struct NarrowProduct {
+    UOp with, without;
+  };
+  static std::optional<NarrowProduct> narrow_product(UOp reduce, UOp body, UOp range) {
+    if (reduce.arg_op() != Op::ADD || reduce.dtype() != dtypes::float32 || !body.is(Op::MUL))
+      return {};
+    for (const size_t i : {0, 1}) {
+      const UOp with = body.src(i), without = body.src(1 - i);
+      const bool are_casts = with.is(Op::CAST) && without.is(Op::CAST);
+      if (!are_casts || !is_in_scope(range, with) || is_in_scope(range, without)) continue;
+      const DType type = with.src(0).dtype();
+      const bool is_narrow = type == dtypes::float16 || type == dtypes::bfloat16;
+      if (is_narrow && without.src(0).dtype() == type) return NarrowProduct{with, without};
+    }
+    return {};
+  }
+
+  // Whether codegen/opt/merged_tiles does it: maxima and sums of scores that are products, and
+  // products of what they give, of rows and columns that fill tiles and fit into local memory.
+  bool is_tiled(const BlockLoops& loops) const {
+    std::vector<UOp> scores, columns, rows = loops.rows;
+    DType type = dtypes::void_;
+    double held = 0, of_block = 0;  // elements in local memory
+    const auto take = [&](const std::optional<NarrowProduct>& p, UOp rows_of) {
+      if (!p || (type != dtypes::void_ && type != p->with.src(0).dtype())) return false;
+      type = p->with.src(0).dtype();
+      // Rows are a loop of one factor alone.
+      std::erase_if(rows, [&](UOp r) {
+        const UOp other = rows_of == p->with ? p->without : p->with;
+        return !is_in_scope(r, rows_of) || is_in_scope(r, other);
+      });
+      return true;
+    };
+    for (const MergedReduction& r : loops.reductions) {
+      if (r.correction == Correction::kSquaredDeviations) return false;
+      bool is_known = true;
+      visit_computation({&r.body, 1}, [&](UOp n) {
+        if (!n.is(Op::REDUCE) || !is_in_scope(loops.range, n) || has_range(scores, n)) return;
+        scores.push_back(n);
+        const auto p = narrow_product(n, n.src(0), loops.range);
+        const auto sum = n.srcs().subspan(1);
+        is_known = is_known && p && take(p, p->without) && sum.size() == 1 &&
+                   sum[0].src(0).is_const() && places(sum) <= kMostTile;
+        held += tile_places(places(sum)) * kTile * 2, of_block += tile_places(places(sum)) * kTile;
+      });
+      if (!is_known) return false;
+      for (UOp c : ranges_of(r.reduce)) {
+        if (has_range(loops.rows, c)) continue;
+        const auto p = narrow_product(r.reduce, r.body, c);
+        const bool is_other = !columns.empty() && columns[0] != c;
+        if (is_other || !p || !take(p, p->without) || places({&c, 1}) > kMostTile) return false;
+        columns.assign(1, c);
+        of_block += tile_places(places({&c, 1})) * kTile;
+      }
+    }
+    if (scores.empty() || columns.empty()) return false;
+    std::vector<UOp> all = loops.rows;
+    all.push_back(columns[0]);
+    const bool is_known =
+        std::ranges::all_of(all, [](UOp r) { return r.is(Op::RANGE) && r.src(0).is_const(); });
+    constexpr double blocks = 3, bytes = 2, others = 8192;
+    return is_known && (held + blocks * of_block) * bytes + others <= double(limits_.tile_bytes) &&
+           std::ranges::any_of(rows, [](UOp r) { return places({&r, 1}) >= kLeastTiled; });
+  }
+  static double tile_places(double places) { return std::ceil(places / kTile) * kTile; }
 
   // What is read along the range lies side by side.
   static bool is_in_order(UOp read, UOp along) {
@@ -394,6 +505,7 @@ class Merger {
 
   UOp sink_;
   Arena& arena_;
+  const KernelLimits& limits_;
   Machine machine_;
   std::vector<StoredValue> values_;
   std::vector<uint32_t> user_;  // the one value that reads each
@@ -406,7 +518,7 @@ class Merger {
 }  // namespace
 
 UOp merge_reductions(UOp sink, const KernelLimits& limits) {
-  return limits.sequences ? Merger(sink, limits).run() : sink;
+  return limits.sequences || limits.tile_bytes > 0 ? Merger(sink, limits).run() : sink;
 }
 
 }  // namespace weft

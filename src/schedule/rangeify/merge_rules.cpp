@@ -299,6 +299,13 @@ class Matcher {
 
 }  // namespace
 
+Op exponential_of(const MergedReduction& r) {
+  for (UOp n : toposort(r.body)) {
+    if ((n.is(Op::EXP) || n.is(Op::EXP2)) && is_below(r.base, n)) return n.op();
+  }
+  return Op::EXP;
+}
+
 UOp end_of_places(std::span<const MergedReduction> reductions, UOp range) {
   UOp end;
   for (const MergedReduction& r : reductions) {

@@ -41,6 +41,10 @@ struct MergedReduction {
 std::vector<MergedReduction> merged_reductions(const std::vector<std::pair<UOp, UOp>>& reduces,
                                                UOp range);
 
+// EXP or EXP2 of a sum of exponentials: the only function of its kind that stands on the way to the
+// base.
+Op exponential_of(const MergedReduction& reduction);
+
 // From which place of the range on nothing counts: there all that the maximum is of is -inf, as a
 // comparison of indices says, and all other reductions are sums of exponentials below it. An index
 // in terms of the ranges around the reductions; null where there is no such place.

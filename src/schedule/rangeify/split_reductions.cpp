@@ -136,6 +136,65 @@ double bytes_in_order(UOp x, size_t axis) {
   return out;
 }
 
+// Whether x is the same for all places of an axis.
+bool is_repeated(UOp x, size_t axis) {
+  while (true) {
+    if (x.is(Op::PERMUTE)) {
+      axis = size_t(x.ints()[axis]);
+    } else if (x.is(Op::EXPAND)) {
+      const Shape before = shape_of(x.src(0));
+      if (before[axis].is_int() && before[axis].value() == 1) return true;
+    } else if (!x.is(Op::CAST)) {
+      return false;
+    }
+    x = x.src(0);
+  }
+}
+
+bool is_narrow(UOp x) {
+  while (x.is(Op::EXPAND) || x.is(Op::PERMUTE) || x.is(Op::RESHAPE)) x = x.src(0);
+  return x.is(Op::CAST) &&
+         (x.src(0).dtype() == dtypes::float16 || x.src(0).dtype() == dtypes::bfloat16);
+}
+
+// A product of narrow floats with so few tiles of results that most of the device would wait while
+// each goes along a long sum: parts of the sum are further tiles.
+UOp product_by_parts(UOp n, const Parallelism& device) {
+  constexpr int64_t rows_of_tile = 128, columns_of_tile = 64, least_rows = 8, least_depth = 512;
+  constexpr int64_t iterations_of_tile = 512;  // that it is worth of what keeps the device busy
+  constexpr double depth_ns = 5.5;             // of a tile
+  constexpr double launch_ns = 3000, bytes_per_ns = 3000;
+  const UOp x = n.src(0);
+  const Shape shape = shape_of(x);
+  if (n.arg_op() != Op::ADD || !x.is(Op::MUL) || !is_narrow(x.src(0)) || !is_narrow(x.src(1)))
+    return {};
+  int64_t rows = 1, columns = 1, others = 1, reduced = 1;
+  size_t longest = size_t(n.ints()[0]);
+  for (size_t i = 0; i < shape.size(); i++) {
+    const int64_t size = shape[i].value();
+    if (std::ranges::find(n.ints(), int64_t(i)) != n.ints().end()) {
+      reduced *= size;
+      if (size > shape[longest].value()) longest = i;
+      continue;
+    }
+    const bool a = is_repeated(x.src(0), i), b = is_repeated(x.src(1), i);
+    (a == b ? others : b ? rows : columns) *= size;
+  }
+  if (rows > columns) std::swap(rows, columns);
+  if (rows < least_rows || columns < columns_of_tile) return {};
+  const auto count = [](int64_t size, int64_t of) { return (size + of - 1) / of; };
+  const int64_t tiles = others * count(rows, rows_of_tile) * count(columns, columns_of_tile);
+  const int64_t busy = tiles * iterations_of_tile;
+  if (tiles == 0 || busy >= device.iterations) return {};
+  const int64_t most = std::min(2 * device.iterations / busy, reduced / least_depth);
+  const int64_t parts = divisor_up_to(shape[longest].value(), most);
+  if (parts < 2) return {};
+  const double gained = double(reduced) * depth_ns * (1 - 1 / double(parts));
+  const double bytes = double(parts) * double(others * rows * columns) * 8;
+  if (gained < launch_ns + bytes / bytes_per_ns) return {};
+  return by_parts(n, int64_t(longest), parts, PartsLie::kOutermost);
+}
+
 // Threads go along results that lie side by side, and none share a reduction: where those are too
 // few to keep the device busy, each is reduced in parts.
 UOp reduce_beside(UOp n, const Parallelism& device) {
@@ -155,7 +214,9 @@ UOp reduce_beside(UOp n, const Parallelism& device) {
       if (size > shape[longest].value()) longest = i;
     }
   }
-  if (left == 0 || left >= device.iterations || reduced < kLeastBeside) return {};
+  if (left == 0) return {};
+  if (const UOp parts = product_by_parts(n, device)) return parts;
+  if (left >= device.iterations || reduced < kLeastBeside) return {};
   double beside = 0;
   for (const size_t i : kept) beside = std::max(beside, bytes_in_order(x, i));
   if (beside == 0 || bytes_in_order(x, longest) >= beside) return {};

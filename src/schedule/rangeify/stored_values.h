@@ -75,7 +75,8 @@ void visit_computation(std::span<const UOp> roots, Visit&& visit) {
 // the value, those come last, which is innermost.
 void put_carried_last(UOp value, std::vector<UOp>& ranges);
 
-// The sizes of ranges, multiplied: a symbolic size counts as its largest.
+// The sizes of ranges, multiplied. A symbolic size counts as its largest, or as a usual one where
+// that is much more.
 double places(std::span<const UOp> ranges);
 
 }  // namespace weft

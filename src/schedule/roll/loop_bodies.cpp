@@ -198,8 +198,8 @@ class Describer {
     if (n.is(Op::INDEX)) scratch_[0] = base_of(scratch_[0]);
     return scratch_;
   }
-  // A CONTIGUOUS that is computed here has no memory here: it is its source. A view of a constant is
-  // the constant.
+  // A CONTIGUOUS that is computed here has no memory here: it is its source. A view of a constant
+  // is the constant.
   UOp computed(UOp n) const {
     while (n.is(Op::CONTIGUOUS) && !leaf_of(n)) n = n.src(0);
     UOp base = n;

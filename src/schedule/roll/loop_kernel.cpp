@@ -110,7 +110,8 @@ class Builder {
       data = table.singles;
       data.insert(data.end(), table.lists.begin(), table.lists.end());
       // A size that many programs have: it is part of the kernel.
-      if (data.size() < kMostRounded) data.resize(std::bit_ceil(std::max(data.size(), kLeastTable)));
+      if (data.size() < kMostRounded)
+        data.resize(std::bit_ceil(std::max(data.size(), kLeastTable)));
       globals_.emplace_back(buffer(arena_, table.dtype, int64_t(data.size()), device_, table.id),
                             table.global);
     }
@@ -208,8 +209,8 @@ class Builder {
     return single(dtypes::index, count);
   }
 
-  // The tables of bodies of little work are one for each dtype, those of the others another: numbers
-  // that are the same in all steps, then lists.
+  // The tables of bodies of little work are one for each dtype, those of the others another:
+  // numbers that are the same in all steps, then lists.
   struct Table {
     DType dtype;
     int64_t id = 0;
@@ -376,7 +377,8 @@ class Builder {
       }
       return access;
     }
-    if (!n.is(Op::FLIP) && !n.is(Op::PAD)) return follow_views(arena_.with_srcs(n, with_stub(n)), at);
+    if (!n.is(Op::FLIP) && !n.is(Op::PAD))
+      return follow_views(arena_.with_srcs(n, with_stub(n)), at);
     access.at = at;
     for (size_t i = 0; i < from.size(); i++) {
       const UOp size = size_of(from[i].value());
@@ -386,7 +388,8 @@ class Builder {
         const auto is_less = [&](UOp a, UOp b) {
           return arena_.make(Op::CMPLT, dtypes::bool_, {a, b});
         };
-        access.gate = index_and(arena_, access.gate, is_less(index_const(arena_, -1), access.at[i]));
+        access.gate =
+            index_and(arena_, access.gate, is_less(index_const(arena_, -1), access.at[i]));
         access.gate = index_and(arena_, access.gate, is_less(access.at[i], size));
       } else if (std::ranges::find(n.ints(), int64_t(i)) != n.ints().end()) {
         const UOp last = index_add(arena_, size, index_const(arena_, -1));
@@ -417,8 +420,7 @@ class Builder {
     std::vector<UOp> loops;
     for (const int64_t axis : n.ints()) {
       if (shape[size_t(axis)].is(1)) continue;
-      below[size_t(axis)] =
-          loop_over(shape[size_t(axis)].value(), AxisType::kReduce);
+      below[size_t(axis)] = loop_over(shape[size_t(axis)].value(), AxisType::kReduce);
       loops.push_back(below[size_t(axis)]);
     }
     const UOp value = value_of(item.sources[0], below);

@@ -352,7 +352,8 @@ void LoopStatements::visit_read(UOp chain, UOp base, uint32_t time, std::optiona
   if (e.memory != memory) return;
   const int64_t count = e.region ? e.region->numel() : numel_of(e.store.src(0));
   if (count == 1) return;
-  const bool is_same = e.region && aligned && read == chain && *region == *e.region;
+  const bool is_same =
+      e.region && aligned && read == chain && *region == *e.region && e.region->is_injective();
   if (!is_same && (!e.region || may_meet(*region, *e.region))) copy_before(read, time);
 }
 

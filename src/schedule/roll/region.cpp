@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <span>
 #include <vector>
@@ -52,6 +53,20 @@ bool Region::operator==(const Region& other) const {
   };
   return offset_ == other.offset_ && std::equal(axes().begin(), axes().end(), other.axes().begin(),
                                                 other.axes().end(), is_equal);
+}
+
+bool Region::is_injective() const {
+  std::vector<Axis> moving;
+  for (const Axis& a : axes()) {
+    if (a.size > 1) moving.push_back({a.size, std::abs(a.stride)});
+  }
+  std::ranges::sort(moving, {}, &Axis::stride);
+  int64_t reach = 0;  // of the axes so far
+  for (const Axis& a : moving) {
+    if (a.stride <= reach) return false;
+    reach += a.stride * (a.size - 1);
+  }
+  return true;
 }
 
 Region Region::joined() const {

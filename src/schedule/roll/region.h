@@ -29,6 +29,8 @@ class Region {
   int64_t numel() const;
   // Offset, sizes and strides of axes that have one element do not count.
   bool operator==(const Region& other) const;
+  // No element twice. False where strides alone do not show it.
+  bool is_injective() const;
 
   // The same elements with neighbouring axes joined where they lie in one row.
   Region joined() const;

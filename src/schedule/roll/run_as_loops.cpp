@@ -37,12 +37,12 @@
 namespace weft {
 namespace {
 
-constexpr size_t kLeastStatements = 16;  // fewer are left to the other passes
-constexpr size_t kLeastRepeats = 4;      // statements for each body, some of them large
-constexpr size_t kOperationsOfOne = 8;   // statement, about
+constexpr size_t kLeastStatements = 16;    // fewer are left to the other passes
+constexpr size_t kLeastRepeats = 4;        // statements for each body, some of them large
+constexpr size_t kOperationsOfOne = 8;     // statement, about
 constexpr int64_t kMostRounded = 1 << 14;  // elements of slots: a size that many programs have
-constexpr size_t kMostTables = 4;        // of one kernel, about
-constexpr size_t kMostBodies = 24;       // of one kernel
+constexpr size_t kMostTables = 4;          // of one kernel, about
+constexpr size_t kMostBodies = 24;         // of one kernel
 
 int64_t numel_of(UOp n) {
   int64_t count = 1;
@@ -103,9 +103,9 @@ class Composer {
       reductions += b.reductions;
       add_buffers(b, buffers);
       const bool is_full =
-          !bodies.empty() && (bodies.size() == kMostBodies || statements > limits_.statements ||
-                              reductions > limits_.accumulators ||
-                              buffers.size() + kMostTables > limits_.buffers);
+          !bodies.empty() &&
+          (bodies.size() == kMostBodies || statements > limits_.statements ||
+           reductions > limits_.accumulators || buffers.size() + kMostTables > limits_.buffers);
       if (b.work > kMostWork || is_full) break;
       bodies.push_back(body);
     }
@@ -320,7 +320,7 @@ bool has_many_statements(std::span<const UOp> order) {
 std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const KernelLimits& limits,
                                          const std::string& device, OutputMemory outputs,
                                          LoopRefusal& refusal) {
-  const bool is_forced = config().schedule > 1;
+  const bool is_forced = config().schedule == 2;
   if (!limits.sequences || !(is_forced || has_many_statements(order))) return {};
   std::vector<UOp> rewritten;
   const auto go_on_with = [&](UOp made) {
@@ -346,9 +346,10 @@ std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const Kerne
   const size_t small = size_t(std::ranges::count_if(program.steps, is_small));
   const size_t bodies = program.bodies.size();
   const bool has_writes = !events.events().empty();
-  const bool repeats = small == program.steps.size() && has_writes
-                           ? 2 * small >= 3 * bodies
-                           : small >= kLeastRepeats * bodies && (has_writes || bodies <= kMostBodies);
+  const bool repeats =
+      small == program.steps.size() && has_writes
+          ? 2 * small >= 3 * bodies
+          : small >= kLeastRepeats * bodies && (has_writes || bodies <= kMostBodies);
   const bool pays = small >= kLeastStatements && repeats;
   if (!pays && !is_forced) {
     refusal = {sink, fmt::format("{} statements have {} different bodies", program.steps.size(),

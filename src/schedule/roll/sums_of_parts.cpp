@@ -124,7 +124,8 @@ class SumWriter {
     size_t additions = 0;
     for (UOp n : order_) {
       for (UOp s : n.srcs()) uses_.put_number(s, uses_.number(s) + 1);
-      if (n.is(Op::AFTER)) (n.src(0).is(Op::CONTIGUOUS) ? written_ : continued_).put_number(n.src(0), 1);
+      if (n.is(Op::AFTER))
+        (n.src(0).is(Op::CONTIGUOUS) ? written_ : continued_).put_number(n.src(0), 1);
       if (is_addition(n) && (part_of(n.src(0)) || part_of(n.src(1)))) additions++;
     }
     if (additions < kLeastParts) return order_.back();
@@ -210,7 +211,8 @@ class SumWriter {
     const Zeros before = *zeros_of(x);
     std::vector<int64_t> touched = elements_of(part);
     zeros_.insert_or_assign(
-        sum, Zeros{false, before.may_be_anywhere ? std::move(touched) : in_both(before.at, touched)});
+        sum,
+        Zeros{false, before.may_be_anywhere ? std::move(touched) : in_both(before.at, touched)});
   }
 
   bool has_minus_zero_outside(UOp x, const Region& part) {
@@ -286,8 +288,7 @@ class SumWriter {
   UOp rebuilt(UOp n) {
     scratch_.clear();
     for (UOp s : n.srcs()) scratch_.push_back(made_.get(s));
-    const UOp made =
-        std::ranges::equal(scratch_, n.srcs()) ? n : arena_.with_srcs(n, scratch_);
+    const UOp made = std::ranges::equal(scratch_, n.srcs()) ? n : arena_.with_srcs(n, scratch_);
     if (made.is(Op::AFTER)) continued_.put_number(made.src(0), 1);
     return made;
   }
@@ -300,8 +301,7 @@ class SumWriter {
     UOp version = buffer(arena_, top.dtype(), numel, device_, arena_.fresh_id());
     const UOp zero = constant_bits(arena_, top.dtype(), 0);
     const UOp first = sum.initial ? made_.get(sum.initial) + zero : zero;
-    std::vector<UOp> srcs{version,
-                          arena_.make(Op::STORE, dtypes::void_, {shaped(version), first})};
+    std::vector<UOp> srcs{version, arena_.make(Op::STORE, dtypes::void_, {shaped(version), first})};
     std::unordered_set<UOp> known;
     for (const Part& part : sum.parts) {
       const auto addition = [&] {
