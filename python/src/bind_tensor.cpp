@@ -133,23 +133,24 @@ void bind_tensor_creation(TensorClass& c) {
   using Make = Tensor (*)(Ints, DType, std::string_view);
   const auto by_shape = [&c](const char* name, Make make, const char* doc) {
     const std::string text = fmt::format(
-        "def {}(*shape: {}, device: str | None = None, dtype: {} = None, "
+        "def {}(*shape: {}, device: str | None = None, dtype: {} = None, buffer: bool = True, "
         "requires_grad: bool | None = None) -> Tensor",
         name, WEFT_SIZES, WEFT_DTYPE);
     c.def_static(
         name,
-        [name, make](const nb::args& shape, const Device& device, nb::handle dtype,
+        [name, make](const nb::args& shape, const Device& device, nb::handle dtype, bool,
                      std::optional<bool> requires_grad) {
           return made(make(shape_of(shape, name),
                            optional_dtype_of(dtype).value_or(default_float()), device_of(device)),
                       requires_grad);
         },
         nb::arg("shape"), nb::kw_only(), nb::arg("device") = nb::none(),
-        nb::arg("dtype") = nb::none(), nb::arg("requires_grad") = nb::none(), nb::sig(text.c_str()),
-        doc);
+        nb::arg("dtype") = nb::none(), nb::arg("buffer") = true,
+        nb::arg("requires_grad") = nb::none(), nb::sig(text.c_str()), doc);
   };
   by_shape("empty", Tensor::empty, "Memory that nobody wrote yet.");
-  by_shape("zeros", Tensor::zeros, R"(All elements 0.
+  by_shape("zeros", Tensor::zeros,
+           R"(All elements 0. `buffer` changes nothing: any tensor can be written.
 
 >>> Tensor.zeros(2, 3).shape, Tensor.zeros((2,), dtype=dtypes.int8).tolist()
 ((2, 3), [0, 0])

@@ -49,6 +49,10 @@ int64_t position_of(nb::handle value) {
 
 std::optional<int64_t> bound_of(nb::handle value) {
   if (value.is_none()) return {};
+  if (!is_int(value)) {
+    throw DTypeError(
+        fmt::format("[index] the bounds of a slice are ints or None, not {}", type_text(value)));
+  }
   return position_of(value);
 }
 

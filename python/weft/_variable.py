@@ -42,6 +42,11 @@ class Variable:
             raise ShapeError(f"[Variable] the bounds of {name} do not fit into 64 bits: {min} and {max}")
         self.name, self.min, self.max = name, min, max
 
+    @property
+    def expr(self) -> str:
+        """The name."""
+        return self.name
+
     def bind(self, value: int) -> BoundVariable:
         """Its value in this call."""
         return BoundVariable(self, value)

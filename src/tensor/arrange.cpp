@@ -258,14 +258,19 @@ Tensor Tensor::pad(Pairs before_after, PadMode mode) const {
   Tensor result = *this;
   for (size_t i = 0; i < before_after.size(); i++) {
     const auto [before, after] = before_after[i];
-    check_reach(*this, i, before, after, mode);
-    const int64_t size = view_.shape[i];
-    assume_exact({before, after, size});
-    const int64_t begin = std::max<int64_t>(-before, 0), end = size - std::max<int64_t>(-after, 0);
+    assume_exact({before, after, view_.shape[i]});
+    int64_t begin = std::max<int64_t>(-before, 0);
+    int64_t end = view_.shape[i] - std::max<int64_t>(-after, 0);
     if (begin > end) {
       throw ShapeError(fmt::format("[pad] cannot pad axis {} of {} by {} and {}", i,
                                    text_of_shape(shape()), before, after));
     }
+    if (mode == PadMode::kCircular && end - begin < view_.shape[i]) {
+      // What is left is what comes round.
+      result = part_of(result, i, begin, end);
+      end -= std::exchange(begin, 0);
+    }
+    check_reach(result, i, before, after, mode);
     std::vector<Tensor> parts;
     if (before > 0) parts.push_back(outside(result, i, before, mode, true));
     parts.push_back(part_of(result, i, begin, end));

@@ -140,3 +140,28 @@ def test_bound_variables_are_numbers() -> None:
         expected = int((np.arange(value) * value + (value + 1) * 2 - value // 2).sum() + (1 if value > 2 else 0))
         assert f(x, k).item() == expected
     assert (x[:n] + n).tolist() == [3, 4, 5] and (n == 3, n < 3, -n, n * 2.5) == (True, False, -3, 7.5)
+
+
+def test_constants_with_or_without_memory() -> None:
+    assert Tensor.zeros(2, buffer=False).tolist() == Tensor.zeros((2,), buffer=True).tolist() == [0, 0]
+    assert Tensor.ones(2, buffer=False, dtype=dtypes.int).tolist() == [1, 1]
+    assert Tensor.empty(2, 3, buffer=False).shape == (2, 3)
+
+
+def test_bounds_of_slices_are_ints() -> None:
+    x = Tensor([1, 2, 3])
+    for key in (slice("0", "1"), slice(0.0, None), (slice(None, 2.5),)):
+        with pytest.raises(TypeError):
+            x[key]
+
+
+def test_a_variable_has_an_expr() -> None:
+    assert Variable("n", 1, 8).expr == "n"
+
+
+def test_what_negative_circular_padding_leaves_comes_round() -> None:
+    x = Tensor.arange(9).reshape(3, 3)
+    assert x.pad((1, -1, 1, -1), mode="circular").tolist() == [[4, 3, 4], [1, 0, 1], [4, 3, 4]]
+    assert x.pad((-1, 2, 0, 0), mode="circular").tolist() == [[1, 2, 1, 2], [4, 5, 4, 5], [7, 8, 7, 8]]
+    with pytest.raises(weft.ShapeError):
+        x.pad((-2, 2, 0, 0), mode="circular")

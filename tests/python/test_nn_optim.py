@@ -306,6 +306,8 @@ def test_an_optimiser_asks_for_gradients_where_nothing_was_said() -> None:
 
 WRONG = [
     (lambda t: optim.SGD([t], lr=-1), ValueError, r"\[SGD\] a rate of -1; 0 or more"),
+    (lambda t: optim.SGD([t], momentum=-0.1), ValueError, r"\[SGD\] a momentum of -0.1; 0 or more"),
+    (lambda t: optim.AdamW([t], weight_decay=-1), ValueError, r"\[AdamW\] a weight decay of -1; 0 or more"),
     (lambda t: optim.SGD([]), ValueError, r"\[SGD\] no tensor with requires_grad"),
     (lambda t: optim.Adam([Tensor([1.0], requires_grad=False)]), ValueError, r"\[Adam\] no tensor with requires_grad"),
     (lambda t: optim.Adam([1.0]), TypeError, r"\[Adam\] a parameter is a Tensor, not a float"),

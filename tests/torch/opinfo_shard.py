@@ -16,7 +16,7 @@ import torch
 import weft.torch  # noqa: F401
 from opinfo import CRASHED, FAILED, PASSED, SKIPPED, chosen, read_results
 from opinfo_exceptions import (
-    CANCELLED, CPU_ARGUMENTS, CPU_WRONG, OTHER_ERRORS, RANDOM, SPARSE, TIES, UNINITIALISED, WRITES_PAST,
+    CANCELLED, CPU_ARGUMENTS, CPU_WRONG, OTHER_ERRORS, RANDOM, TIES, UNINITIALISED, WRITES_PAST,
 )
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import OpInfo, SampleInput
@@ -59,7 +59,7 @@ def operators(given: argparse.Namespace, dtype: torch.dtype) -> list[OpInfo]:
 
 def result_of(op: OpInfo, dtype: torch.dtype, given: argparse.Namespace) -> dict[str, Any]:
     name = op.full_name
-    why = SPARSE.get(name) or CPU_WRONG.get(name)
+    why = CPU_WRONG.get(name)
     if why:
         return {"op": name, "verdict": SKIPPED, "why": why, "fallback": {}}
     start = time.monotonic()
@@ -106,7 +106,7 @@ def leaf(t: Any) -> Any:
 
 
 def on_weft(sample: SampleInput) -> SampleInput:
-    """The sample, on the device. Tensors that are not strided stay."""
+    """The sample, on the device."""
     def renamed(x: Any) -> Any:
         if isinstance(x, torch.Tensor):
             return x
@@ -129,7 +129,7 @@ class Moved:
         self.tensors: dict[int, torch.Tensor] = {}
 
     def __call__(self, t: Any) -> Any:
-        if not isinstance(t, torch.Tensor) or t.layout != torch.strided or not t.is_cpu:
+        if not isinstance(t, torch.Tensor) or not t.is_cpu:
             return t
         if id(t) not in self.tensors:
             self.tensors[id(t)] = self.moved(t)
@@ -137,7 +137,7 @@ class Moved:
 
     def moved(self, t: torch.Tensor) -> torch.Tensor:
         bare = t.detach()
-        if bare.is_conj() or bare.is_neg():
+        if t.layout != torch.strided or bare.is_conj() or bare.is_neg():
             return bare.to("weft").requires_grad_(t.requires_grad)
         storage = bare.untyped_storage()
         key = (storage._cdata, t.dtype)
@@ -337,8 +337,9 @@ def compare(expected: Any, actual: Any, result: dict[str, Any], values: bool = T
             assert isinstance(a, torch.Tensor), f"{a} instead of a tensor"
             assert (e.shape, e.dtype) == (a.shape, a.dtype), \
                 f"{tuple(a.shape)} of {a.dtype} instead of {tuple(e.shape)} of {e.dtype}"
+            assert e.layout == a.layout, f"{a.layout} instead of {e.layout}"
+            assert a.device.type == "weft", f"is on {a.device}"
             if e.layout == torch.strided:
-                assert a.device.type == "weft", f"is on {a.device}"
                 result["strides"] += e.numel() > 0 and e.stride() != a.stride()
             if values:
                 relative, absolute = tolerance(e.dtype)

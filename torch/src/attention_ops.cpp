@@ -168,8 +168,9 @@ using Attended = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10:
 Attended attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                    const MaybeTensor& mask, double dropout_p, bool is_causal, bool,
                    std::optional<double> scale) {
-  TORCH_CHECK(!is_causal || !is_given(mask), "_scaled_dot_product_attention: Explicit attn_mask ",
-              "should not be set when is_causal=True");
+  TORCH_CHECK(!is_causal || !is_given(mask) || dropout_p == 0,  // as PyTorch's CPU: both, if exact
+              "_scaled_dot_product_attention: Explicit attn_mask should not be set when ",
+              "is_causal=True");
   TORCH_CHECK(fit(query, key, value), "queries of shape ", query.sizes(), ", keys of ", key.sizes(),
               " and values of ", value.sizes(), " do not fit each other");
   TORCH_CHECK(fits_as_mask(mask, query, key), "a mask of shape ", mask->sizes(), " does not fit ",

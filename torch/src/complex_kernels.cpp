@@ -31,6 +31,7 @@ std::unordered_map<std::string, Entry>& entries() {
 
 bool is_accepted(const at::Tensor& tensor) {
   if (!tensor.defined()) return true;
+  if (tensor.layout() != at::kStrided) return false;
   const c10::ScalarType type = tensor.scalar_type();
   const bool is_pair = type == c10::kComplexFloat || type == c10::kComplexDouble;
   const bool is_here = tensor.device().is_privateuseone() || tensor.dim() == 0;

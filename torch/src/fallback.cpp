@@ -112,6 +112,12 @@ void set_decomposer(std::function<void()> run) {
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&decompose_or_fall_back>());
 }
+// PyTorch has kernels of these for all devices, which read memory by its address.
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  for (const char* name : {"_grid_sampler_2d_cpu_fallback", "_grid_sampler_2d_cpu_fallback.out"}) {
+    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&fall_back>());
+  }
+}
 // NOLINTEND
 
 }  // namespace weft::pytorch

@@ -92,6 +92,16 @@ void broadcast_shape(Sizes& shape, Ints own, const OptionalTensors& indices) {
   shape = wide;
 }
 
+// As PyTorch's shape function of `index` says it.
+void warn_of_bytes(const OptionalTensors& indices) {
+  for (size_t i = 0; i < indices.size(); i++) {
+    const std::optional<at::Tensor> index = indices.get(i);
+    if (!index || !index->defined() || index->scalar_type() != c10::kByte) continue;
+    TORCH_WARN("indexing with dtype torch.uint8 is now deprecated,",
+               " please use a dtype torch.bool instead.");
+  }
+}
+
 Given given(const at::Tensor& self, const OptionalTensors& indices) {
   TORCH_CHECK_INDEX(int64_t(indices.size()) <= self.dim(),
                     "too many indices for tensor of dimension ", self.dim(), " (got ",
@@ -113,6 +123,9 @@ Given given(const at::Tensor& self, const OptionalTensors& indices) {
     }
     g.is_plain &= index->is_contiguous();
     if (!is_mask(*index)) {
+      const auto axis = int64_t(g.list.size());
+      TORCH_CHECK_INDEX(axis >= self.dim() || self.size(axis) != 0 || index->numel() == 0,
+                        "index is out of bounds for dimension with size 0");
       name(values_of(*index));
       continue;
     }
@@ -149,6 +162,7 @@ at::Tensor index(const at::Tensor& self, const OptionalTensors& indices) {
   const Given g = given(self, indices);
   if (!has_tensors(g.list)) return give(handle(self).clone(), self.scalar_type());
   if (g.is_plain) {
+    warn_of_bytes(indices);
     const at::Tensor result = empty(ints(g.result), self.scalar_type());
     if (result.numel() != 0) put(result, handle(self).at(g.list));
     return result;
@@ -209,6 +223,7 @@ at::Tensor& index_put_impl(at::Tensor& self, const OptionalTensors& indices,
               "Index put requires the source and destination dtypes match, got ",
               self.scalar_type(), " for the destination and ", values.scalar_type(),
               " for the source.");
+  warn_of_bytes(indices);
   if (!accumulate && values.numel() == 1) {
     const std::optional<at::Tensor> mask = only_mask(self, indices);
     if (mask) return self.masked_fill_(*mask, values.reshape({}));

@@ -15,6 +15,8 @@
 #include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <ATen/ops/_sparse_compressed_tensor_unsafe.h>
+#include <ATen/ops/_sparse_coo_tensor_unsafe.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/Device.h>
@@ -66,6 +68,20 @@ bool is_written(const c10::OperatorHandle& op, size_t argument) {
 
 // ---- one tensor
 
+// A tensor that is not strided, on another device: its parts are.
+at::Tensor sparse_on(const at::Tensor& t, c10::Device device) {
+  const auto options = t.options().device(device);
+  if (t.is_sparse()) {
+    return at::_sparse_coo_tensor_unsafe(t._indices().to(device), t._values().to(device), t.sizes(),
+                                         options, t.is_coalesced());
+  }
+  const bool by_rows = t.layout() == at::kSparseCsr || t.layout() == at::kSparseBsr;
+  const at::Tensor compressed = by_rows ? t.crow_indices() : t.ccol_indices();
+  const at::Tensor plain = by_rows ? t.col_indices() : t.row_indices();
+  return at::_sparse_compressed_tensor_unsafe(compressed.to(device), plain.to(device),
+                                              t.values().to(device), t.sizes(), options);
+}
+
 // Copied through a view without axes of stride 0, dense and in the order of the strides. Windows:
 // with the memory that they see.
 at::Tensor copied(const at::Tensor& here) {
@@ -94,6 +110,7 @@ at::Tensor copied(const at::Tensor& here) {
 // A result of the CPU on the device, with its bits for conjugates and negatives.
 at::Tensor moved(const at::Tensor& there, c10::Device device) {
   if (!there.defined()) return there;
+  if (there.layout() != at::kStrided) return sparse_on(there, device);
   if (there.is_conj()) return moved(there.conj(), device).conj();
   if (there.is_neg()) return moved(there._neg_view(), device)._neg_view();
   return there.to(device);
@@ -117,7 +134,7 @@ class Call {
       arguments[i] =
           replaced(arguments[i], [&](const at::Tensor& t) { return on_cpu(t, written); });
     }
-    op_.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack_);
+    op_.redispatchBoxed(c10::DispatchKeySet(key_), &stack_);
     write_back();
     const std::span results = std::span(stack_).last(op_.schema().returns().size());
     for (size_t i = 0; i < results.size(); i++) {
@@ -151,6 +168,7 @@ class Call {
       visit_tensors(arguments[i], [&](const at::Tensor& t) {
         if (!is_here(t)) return;
         device_ = t.device();
+        if (t.layout() != at::kStrided) return;
         Shared& storage = shared_[t.storage().unsafeGetStorageImpl()];
         storage.uses++;
         if (!is_written(op_, i)) return;
@@ -168,6 +186,13 @@ class Call {
       if (!known.here.is_same(here)) continue;
       known.is_written |= written;
       return known.there;
+    }
+    if (here.layout() != at::kStrided) {
+      const bool is_coo = here.layout() == at::kSparse;
+      key_ = is_coo && key_ != c10::DispatchKey::SparseCsrCPU ? c10::DispatchKey::SparseCPU
+                                                              : c10::DispatchKey::SparseCsrCPU;
+      operands_.push_back({here, sparse_on(here, c10::kCPU), written});
+      return operands_.back().there;
     }
     Shared& storage = shared_.at(here.storage().unsafeGetStorageImpl());
     const at::Tensor there = storage.is_copied_whole() ? on_copy_of(storage, here) : copied(here);
@@ -200,6 +225,10 @@ class Call {
     }
     for (const Operand& operand : operands_) {
       const auto& [here, there, written] = operand;
+      if (here.layout() != at::kStrided) {
+        if (written) here.copy_(there);
+        continue;
+      }
       const bool is_resized = here.sizes() != there.sizes();
       if (!is_resized &&
           (!written || shared_.at(here.storage().unsafeGetStorageImpl()).is_copied_whole())) {
@@ -227,12 +256,14 @@ class Call {
   std::map<const c10::StorageImpl*, Shared> shared_;
   std::vector<Operand> operands_;
   std::optional<c10::Device> device_;
+  c10::DispatchKey key_ = c10::DispatchKey::CPU;
 };
 
 }  // namespace
 
 bool repeats_elements(const at::Tensor& tensor) {
-  if (!is_here(tensor) || tensor.is_non_overlapping_and_dense()) return false;
+  if (!is_here(tensor) || tensor.layout() != at::kStrided) return false;
+  if (tensor.is_non_overlapping_and_dense()) return false;
   return has_overlap(handle(tensor).view());
 }
 

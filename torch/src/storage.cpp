@@ -90,6 +90,9 @@ struct Place {
 };
 
 Place place_of(c10::StorageImpl& storage) {
+  TORCH_CHECK(storage.device().is_privateuseone(),
+              "Expected all tensors to be on the same device, but found at least two devices, ",
+              "weft:0 and ", storage.device(), "!");
   c10::DataPtr& pointer = storage._mutable_data_ptr_no_checks();
   if (pointer.get_deleter() == &free_memory) return {static_cast<Memory*>(pointer.get_context())};
   if (storage.nbytes() == 0) {

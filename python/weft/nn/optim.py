@@ -36,8 +36,7 @@ class Optimizer:
 
     def __init__(self, params: Iterable[Tensor], lr: Rate) -> None:
         all_params = list({id(tensor): tensor for tensor in params}.values())
-        if isinstance(lr, (int, float)) and not lr >= 0:
-            raise ValueError(f"[{type(self).__name__}] a rate of {lr}; 0 or more is allowed")
+        self._not_negative(rate=lr)
         for tensor in all_params:
             if not isinstance(tensor, Tensor):
                 raise TypeError(f"[{type(self).__name__}] a parameter is a Tensor, not a {type(tensor).__name__}")
@@ -75,6 +74,12 @@ class Optimizer:
     def _step(self, pairs: list[tuple[int, Tensor, Tensor]]) -> list[Tensor]:
         """Writes to the parameters, given with their numbers and gradients; what else was written."""
         raise NotImplementedError
+
+    def _not_negative(self, **numbers: Rate) -> None:
+        for name, number in numbers.items():
+            if isinstance(number, (int, float)) and not number >= 0:
+                what = name.replace("_", " ")
+                raise ValueError(f"[{type(self).__name__}] a {what} of {number}; 0 or more is allowed")
 
     def _number(self, value: float, dtype: DType = dtypes.float32) -> Tensor:
         number = Tensor(float(value), dtype=dtype, device=self.device)
@@ -124,6 +129,7 @@ class LARS(Optimizer):
 
     def __init__(self, params: Iterable[Tensor], lr: Rate = 0.001, momentum: float = 0.9, weight_decay: float = 1e-4,
                  nesterov: bool = False, classic: bool = True, tcoef: float = 0.001, dampening: float = 0.0) -> None:
+        self._not_negative(momentum=momentum, weight_decay=weight_decay)
         super().__init__(params, lr)
         if nesterov and (momentum == 0 or dampening != 0):
             raise ValueError(f"[{type(self).__name__}] nesterov needs a momentum, and no dampening")
@@ -175,6 +181,7 @@ class LAMB(Optimizer):
 
     def __init__(self, params: Iterable[Tensor], lr: Rate = 0.001, b1: float = 0.9, b2: float = 0.999,
                  eps: float = 1e-6, weight_decay: float = 0.0, adam: bool = False) -> None:
+        self._not_negative(weight_decay=weight_decay, eps=eps)
         super().__init__(params, lr)
         self.b1, self.b2, self.eps, self.wd, self.adam = b1, b2, eps, weight_decay, adam
         # What the running means would be of ones: 1 - b**steps, without its cancellation.
@@ -233,6 +240,7 @@ class Muon(Optimizer):
     def __init__(self, params: Iterable[Tensor], lr: Rate = 0.001, momentum: float = 0.95, weight_decay: float = 0.1,
                  ns_steps: int = 5, ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
                  nesterov: bool = True) -> None:
+        self._not_negative(momentum=momentum, weight_decay=weight_decay)
         super().__init__(params, lr)
         for t in self.params:
             if t.ndim < 2:
