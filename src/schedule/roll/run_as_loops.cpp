@@ -320,7 +320,7 @@ bool has_many_statements(std::span<const UOp> order) {
 std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const KernelLimits& limits,
                                          const std::string& device, OutputMemory outputs,
                                          LoopRefusal& refusal) {
-  const bool is_forced = config().schedule == 2;
+  const bool is_forced = config().schedule > 1;
   if (!limits.sequences || !(is_forced || has_many_statements(order))) return {};
   std::vector<UOp> rewritten;
   const auto go_on_with = [&](UOp made) {
