@@ -34,7 +34,7 @@ RUN_STAMP := .venv/.stamp-run
 BENCH_STAMP := .venv-bench/.stamp
 endif
 
-.PHONY: run test test-torch-opinfo build bench lint format fuzz asan-ubsan tsan test-asan test-tsan setup clean distclean help FORCE
+.PHONY: run test test-torch-opinfo build bench docs lint format fuzz asan-ubsan tsan test-asan test-tsan setup clean distclean help FORCE
 .PRECIOUS: build/%/build.ninja
 
 # Only what it runs: the library and the Python package. A build folder that is there is used as it is.
@@ -66,6 +66,9 @@ lint: build ## Check with clang-format, clang-tidy and mypy
 
 format: $(STAMP) ## Rewrite the sources with clang-format
 	$(PYTHON) tools/lint.py --fix-format
+
+docs: $(STAMP) ## Write the documentation as a site, build/site/index.html, with the package that was built
+	PYTHONPATH=build/$(PRESET)/python $(PYTHON) tools/site.py
 
 fuzz: build-fuzz ## Run the fuzz program FUZZ=name until it finds something
 	build/fuzz/bin/$(FUZZ) --count=0 --seed=$$RANDOM$$RANDOM

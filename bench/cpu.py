@@ -142,7 +142,7 @@ def report(build, only=()):
     from cpu_cases import CASES
     print(f"load average {', '.join(f'{x:.1f}' for x in os.getloadavg())} on {os.cpu_count()} cores; milliseconds, the "
           f"least of {ROUNDS} rounds of {SECONDS} s")
-    libraries, wrong = [], False
+    libraries, wrong, rows = [], False, []
     for library in (*PEERS, *OURS):
         if why := missing(library):
             print(f"without {library}: {why}")
@@ -156,6 +156,7 @@ def report(build, only=()):
             for name in only or CASES:
                 times, problems = measure(name, CASES[name], processes)
                 print(row(CASES[name], libraries, times), flush=True)
+                rows.append([CASES[name].title, *(round(times[x] * 1e3, 3) if times.get(x) else None for x in libraries)])
                 for library, problem in problems.items():
                     print(f"  {library}: {problem}")
                     wrong |= library in OURS
@@ -165,6 +166,7 @@ def report(build, only=()):
     print(f"load average {', '.join(f'{x:.1f}' for x in os.getloadavg())}")
     if wrong:
         sys.exit("weft gives wrong results or none")
+    return {"The CPU": {"unit": "milliseconds", "columns": libraries, "rows": rows}}
 
 
 if __name__ == "__main__":

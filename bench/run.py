@@ -31,6 +31,10 @@ import steps
 import torch_device
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "tools"))
+
+import plots  # noqa: E402 - it lies beside the site that draws what is measured here
+
 BUILD = pathlib.Path(os.environ.get("WEFT_BUILD", HERE.parent / "build" / "release")).resolve()
 SIZES = {"cache-sized": (20, 40, 4), "a million nodes": (2100, 2, 2)}  # groups, repeats in a process, processes
 GROWTH = (20, 200, 2_000, 20_000)  # groups: 10^4 to 10^7 nodes
@@ -145,7 +149,9 @@ def main():
         sys.exit(f"{unknown[0]}: there are {', '.join(SECTIONS)}")
     for name in chosen:
         print(f"\n---- {name}")
-        SECTIONS[name]()
+        measured = SECTIONS[name]()
+        for heading, section in (measured if isinstance(measured, dict) else {}).items():
+            plots.record(HERE.parent / "docs" / "benchmarks.json", heading, section)
 
 
 if __name__ == "__main__":

@@ -48,11 +48,16 @@ def side_by_side(build):
     print(f"{'':<20}{'':>10}{'kernels':>18}{'build ms':>24}{'schedule ms':>24}{'ratio':>18}")
     print(f"{'program':<20}{'size':>10}{'weft':>8}{'tinygrad':>10}{'weft':>12}{'tinygrad':>12}{'weft':>12}"
           f"{'tinygrad':>12}{'schedule':>10}{'both':>8}{'x10':>7}{'repeats':>9}")
+    rows = []
     for program, (title, sizes, more) in PROGRAMS.items():
         ours = {n: measure(build, "weft", program, n) for n in sizes + more}  # in a row: they show the growth
         for n, mine in ours.items():
             theirs = measure(build, "tinygrad", program, n) if n in sizes else None
             print(row(title, n, mine, theirs, ours.get(n // 10)))
+            if isinstance(theirs, dict):
+                times = (round(statistics.median(t["schedule_s"]) * 1e3, 3) for t in (mine, theirs))
+                rows.append([f"{title}, {n:,}", *times])
+    return {"The scheduler beside tinygrad's": {"unit": "ms to schedule", "columns": ["weft", "tinygrad"], "rows": rows}}
 
 
 def row(title, n, ours, theirs, tenth):
@@ -91,5 +96,6 @@ def lazy_ops(build, bench_lazy):
 
 def report(build, bench_lazy):
     print(f"load average {', '.join(f'{x:.1f}' for x in os.getloadavg())} on {os.cpu_count()} cores")
-    side_by_side(build)
+    measured = side_by_side(build)
     lazy_ops(build, bench_lazy)
+    return measured

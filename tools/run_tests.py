@@ -52,6 +52,8 @@ PYTHON_FUZZ: list[tuple[str, int, int, dict[str, str]]] = [
     ("fuzz_files", 1, 5_000, {}),
     ("fuzz_loops", 1, 4_000, {}),
     ("fuzz_loops", 2, 500, {"WEFT_DEVICE": "CPU"}),
+    ("fuzz_loops", 3, 250, {"WEFT_SCHEDULE": "4"}),  # formulas cut into statements in other ways
+    ("fuzz_loops", 4, 250, {"WEFT_SCHEDULE": "5"}),
     ("fuzz_loop_gradients", 1, 200, {"WEFT_DEVICE": "REF"}),
     ("fuzz_torch_loops", 1, 300, {"WEFT_DEVICE": "REF"}),
     ("fuzz_torch_loops", 2, 50, {"WEFT_DEVICE": "CPU"}),

@@ -5,17 +5,20 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any, Callable
 
 import numpy as np
 
-from weft import Device, Tensor, counters, jit, nn
+from weft import Device, Tensor, counters, jit, nn, viz
 from weft.ir import UOp, make_schedule, rangeify
 
 DATA = Path(__file__).parents[1] / "data" / "digits.npz"
+BUILD = Path(__file__).parents[2] / "build"
 GOAL = 0.95  # of pictures that the network has not seen
 
 
@@ -133,14 +136,20 @@ def speed() -> None:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--short", action="store_true", help="one epoch, whatever it leads to")
+    parser.add_argument("--page", type=Path, help="where the page of the first parts is saved")
+    options = parser.parse_args()
     start = time.perf_counter()
-    versions()
-    schedule()
-    found = learn()
+    page = options.page or (BUILD if BUILD.is_dir() else Path(tempfile.mkdtemp())) / "tour.html"
+    with viz.recorded(page):
+        versions()
+        schedule()
+    found = learn(epochs=1) if options.short else learn()
     speed()
-    print(f"\nThat took {time.perf_counter() - start:.0f} s. Next: `.venv/bin/weft --help`, "
-          "`.venv/bin/weft explain examples/python/digits.py`, README.md")
-    return 0 if found >= GOAL else 1
+    print(f"\nThat took {time.perf_counter() - start:.0f} s. What became of the lines of parts 1 and 2, pass by pass: {page}\n"
+          "Next: `.venv/bin/weft --help`, `.venv/bin/weft viz examples/python/digits.py`, README.md")
+    return 0 if found >= GOAL or options.short else 1
 
 
 if __name__ == "__main__":

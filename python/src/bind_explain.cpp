@@ -1,17 +1,34 @@
 // Lines of Python that Values come from, and what was decided about them.
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+#include <nlohmann/json.hpp>
 
 #include "base/config.h"
 #include "core.h"
 #include "engine/explain.h"
+#include "engine/measure.h"
+#include "interpreter.h"
 #include "ir/origins.h"
+#include "rewrite/trace_graph.h"
+#include "runtime/cpu/llvm_library.h"
+#include "runtime/device.h"
+#include "trace.h"
 #include "value/sites.h"
+#include "value/storage.h"
+#include "weft/tensor.h"
+#include "weft/view.h"
 
 namespace weft::python {
 namespace {
@@ -64,7 +81,43 @@ void bind_explain(nb::module_& m) {
             note_sites(is_on || config().debug >= 2 ? line_of_user : nullptr);
           },
           nb::arg("is_on"), "Whether lines, decisions and runs are kept, for explanations().")
-      .def("explanations", &explanations, "What was kept, as JSON.")
+      .def("explanations", &explanations, nb::call_guard<InterpreterReleased>(),
+           "What was kept, as JSON: src/engine/explain.h says what it has.")
+      .def(
+          "trace_graph",
+          [](const PythonTrace& t) {
+            return trace_graph(t.trace, {.status = status_of_rule})
+                .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+          },
+          nb::arg("trace"), "Passes with every node once, as JSON: src/rewrite/trace_graph.h.")
+      .def(
+          "assembly",
+          [](std::string_view ir, std::string_view name) { return assembly_llvm(ir, name); },
+          nb::arg("ir"), nb::arg("name"), nb::call_guard<InterpreterReleased>(),
+          "What LLVM makes of a kernel for this machine, as text.")
+      .def(
+          "measure",
+          [](const Graph& graph, std::string_view device, size_t repeats) {
+            const InterpreterReleased released;
+            const Measured measured = measure_graph(graph.root, find_device(device), repeats);
+            std::vector<std::pair<std::string, uint64_t>> kernels;
+            for (const Measured::Kernel& k : measured.kernels)
+              kernels.emplace_back(k.name, k.nanoseconds);
+            return std::tuple(measured.nanoseconds, measured.compile_nanoseconds,
+                              std::move(kernels));
+          },
+          nb::arg("graph"), nb::arg("device"), nb::arg("repeats"),
+          "Nanoseconds of a tensor graph on memory of its own, to compile it, and of its kernels.")
+      .def(
+          "view_of",
+          [](const Tensor& x) {
+            const View& view = x.view();
+            return std::tuple(std::vector<int64_t>(view.shape.begin(), view.shape.end()),
+                              std::vector<int64_t>(view.strides.begin(), view.strides.end()),
+                              view.offset, x.storage()->numel());
+          },
+          nb::arg("tensor"),
+          "How a tensor sees its storage: shape, strides, offset, and elements of the storage.")
       .def(
           "cache_folder", [] { return config().cache_dir; },
           "Where kernels and schedules are kept; empty: nowhere.")

@@ -22,6 +22,7 @@ from weft._device import Device
 from weft._function import Saved, function
 from weft._grad import enable_grad, no_grad
 from weft._jit import jit
+from weft._notebook import show_in_notebooks as _show_in_notebooks
 from weft._variable import BoundVariable, Variable
 from weft.errors import IndexError as IndexError  # not in __all__: `import *` must not hide Python's
 from weft.errors import (
@@ -44,8 +45,14 @@ from weft.errors import (
 
 __version__ = "0.1.0"
 
+_show_in_notebooks()
 _core.set_package_folder(_os.path.join(_os.path.dirname(__file__), ""))
 _set_package_path(":".join(folder for folder in _sys.path if folder))  # wgpu's package has a library in it
+
+if _os.environ.get("WEFT_VIZ", "0") not in ("", "0"):  # at the end of this process, its page
+    from weft.viz import watch_process as _watch_process
+
+    _watch_process(_os.environ["WEFT_VIZ"])
 
 __all__ = [
     "BoundVariable",

@@ -9,13 +9,18 @@ import os
 import shutil
 import sys
 import time
+import webbrowser
 from pathlib import Path
 from typing import Any, Callable
 
 import numpy
 
 from weft import Device, Tensor, _core, counters
+from weft._complete import SHELLS, script_for
 from weft._explain import Explained
+from weft._measure import measure
+from weft._progress import Progress
+from weft._reduce import Options, Reducer
 
 OK, FAILED, USAGE = 0, 1, 2
 
@@ -50,13 +55,32 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("--stage", metavar="S",
                          help="the graph after pass S, of --kernel or of kernel 0; `source` is its text")
     explain.add_argument("--why", metavar="LINE", help="what was decided about a line: 12, or file.py:12")
+    explain.add_argument("--measure", action="store_true",
+                         help="with --why: build and time what else could have been decided")
     _add_script(explain)
+    viz = add("viz", _viz, "Run a script, and show what became of it as a page.")
+    viz.add_argument("--save", metavar="FILE", help="write the page to a file, and end")
+    viz.add_argument("--port", type=int, default=0, help="of the page on 127.0.0.1; else any that is free")
+    viz.add_argument("--open", action="store_true", help="in the browser of this machine")
+    viz.add_argument("--measure", action="store_true", help="time what else could have been decided, too")
+    _add_script(viz)
+    reduce = add("reduce", _reduce, "Shrink a script that fails, is wrong or is slow to the smallest that still is.")
+    kind = reduce.add_mutually_exclusive_group()
+    kind.add_argument("--wrong", action="store_true", help="what weft.check reports is looked for, not an error")
+    kind.add_argument("--kernels", type=int, metavar="N", help="at least N kernels")
+    kind.add_argument("--seconds", type=float, metavar="S", help="at least S seconds")
+    reduce.add_argument("--output", metavar="FILE", help="where the script goes; else to stdout")
+    reduce.add_argument("--run-limit", type=float, default=20, metavar="S", help="seconds that one run may take (20)")
+    reduce.add_argument("--limit", type=float, default=300, metavar="S", help="seconds for all of it (300)")
+    _add_script(reduce)
     devices = add("devices", _devices, "List the devices: what runs each, or why it is missing.")
     devices.add_argument("--verbose", action="store_true", help="also what each is taken for when kernels are chosen")
     cache = add("cache", _cache, "Say what is kept on disk, or remove it.")
     cache.add_argument("what", choices=("info", "clear"))
     add("doctor", _doctor, "Say what is installed, what is missing, and what to do about it.")
     add("bench", _bench, "Time a few kernels beside NumPy, in a few seconds.")
+    completion = add("completion", _completion, 'Print completion for a shell: eval "$(weft completion bash)"')
+    completion.add_argument("shell", choices=SHELLS)
     return top
 
 
@@ -106,6 +130,8 @@ def _explain(options: argparse.Namespace) -> int:
             raise ValueError(f"there are {len(explained.kernels)} kernels, from 0; not {number}")
     if options.why is not None:
         answer = explained.why(options.why)
+        if options.measure:
+            measure(explained, answer)
         _answer(options, answer, explained.why_text(answer))
     elif options.stage is not None:
         if not explained.kernels:
@@ -125,10 +151,68 @@ def _explain(options: argparse.Namespace) -> int:
                 + (f", made because {s['why_made']}" if s["why_made"] else ", known")
                 for i, s in enumerate(explained.schedules)]
         data = {"kernels": explained.kernels, "schedules": [
-            {k: v for k, v in s.items() if k != "kernels"} for s in explained.schedules]}
+            {k: v for k, v in s.items() if k not in ("kernels", "trace", "graph")} for s in explained.schedules]}
         hint = "\n`--why LINE` says why something was stored, copied, or not one kernel; `--kernel N --stage S` shows it."
         _answer(options, data, "\n".join([explained.table(), "", *made]) + hint)
     return FAILED if explained.failure else OK
+
+
+def _viz(options: argparse.Namespace) -> int:
+    from weft.viz import Server, page_of
+
+    explained = _explained(options)
+    if options.measure:
+        for schedule in explained.schedules:
+            for decision in schedule["decisions"]:
+                decision["schedule"] = explained.schedules.index(schedule)
+            for copy in schedule["copies"]:
+                copy["schedule"] = explained.schedules.index(schedule)
+            measure(explained, {"decisions": schedule["decisions"], "copies": schedule["copies"]})
+    page = page_of(explained)
+    result = FAILED if explained.failure else OK
+    if options.save:
+        Path(options.save).write_text(page, encoding="utf-8")
+        data = {"file": options.save, "bytes": len(page.encode()), "kernels": len(explained.kernels)}
+        print(json.dumps(data) if options.json else f"weft: {options.save}, {data['bytes'] / 1e6:.1f} MB", file=sys.stderr
+              if not options.json else sys.stdout)
+        return result
+    server = Server(page, options.port)
+    print(json.dumps({"url": server.url}) if options.json else f"weft: {server.url} (Ctrl-C ends it)", flush=True)
+    if options.open:
+        webbrowser.open(server.url)
+    server.wait()
+    return result
+
+
+def _reduce(options: argparse.Namespace) -> int:
+    path = Path(options.script)
+    if not path.is_file():
+        raise ValueError(f"there is no file {options.script}")
+    what, bound = ("wrong", 0.0) if options.wrong else ("kernels", options.kernels) if options.kernels else \
+        ("seconds", options.seconds) if options.seconds else ("failure", 0.0)
+    sys.path.insert(0, str(path.resolve().parent))
+    source = path.read_text(encoding="utf-8")
+    with Progress("reducing") as progress:
+        reducer = Reducer(source, options.arguments, Options(what, bound, options.run_limit, options.limit),
+                          lambda text: progress.tell(0, text))
+        found = reducer.run()
+    if options.output:
+        Path(options.output).write_text(found, encoding="utf-8")
+    error = str(reducer.first.get("error") or "").strip()
+    data = {"lines": len(found.splitlines()), "lines_before": len(source.splitlines()), "runs": reducer.runs,
+            "what": what, "error": error, "script": found}
+    print(f"weft: {data['lines_before']} lines to {data['lines']} in {data['runs']} runs", file=sys.stderr)
+    if options.json:
+        print(json.dumps(data, indent=1))
+    elif not options.output:
+        print(found, end="")
+    return OK
+
+
+def _completion(options: argparse.Namespace) -> int:
+    text = script_for(options.shell, _parser())
+    print(json.dumps({"shell": options.shell, "script": text}) if options.json else text, end="")
+    return OK
 
 
 # ---- the machine
@@ -214,13 +298,15 @@ def _bench(options: argparse.Namespace) -> int:
         ("a @ b", lambda: (a @ b).realize(), lambda: left @ right),
     ]
     rows = []
-    for name, ours, theirs in cases:
+    for number, (name, ours, theirs) in enumerate(cases):
         best = [float("inf"), float("inf")]
-        for _ in range(15):  # side by side: what else the machine does meets both
-            for i, call in enumerate((ours, theirs)):
-                start = time.perf_counter()
-                call()
-                best[i] = min(best[i], time.perf_counter() - start)
+        with Progress("bench", len(cases)) as progress:
+            for _ in range(15):  # side by side: what else the machine does meets both
+                progress.tell(number, name)
+                for i, call in enumerate((ours, theirs)):
+                    start = time.perf_counter()
+                    call()
+                    best[i] = min(best[i], time.perf_counter() - start)
         rows.append({"case": name, "weft_us": best[0] * 1e6, "numpy_us": best[1] * 1e6, "ratio": best[1] / best[0]})
     text = "\n".join([f"{n} x {n} float32 on {Device.DEFAULT}, the least of 15, in us: weft, NumPy, ratio"] + [
         f"  {r['case']:<16}{r['weft_us']:10.1f}{r['numpy_us']:10.1f}{r['ratio']:8.2f}" for r in rows])

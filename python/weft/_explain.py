@@ -14,22 +14,49 @@ from weft import _core, ir
 Record = dict[str, Any]
 
 
+class Recording:
+    """Everything that weft does from now on is recorded, until finish()."""
+
+    def __init__(self) -> None:
+        self._stats = ir.set_stats(1)
+        ir.reset_rule_statistics()
+        _core.set_explaining(True)
+
+    def finish(self) -> Record:
+        """What was recorded."""
+        records: Record = json.loads(_core.explanations())
+        _core.set_explaining(False)
+        records["rules"] = [{"name": r.name, "file": r.file, "line": r.line, "tried": r.tried, "fired": r.fired,
+                             "nanoseconds": r.nanoseconds} for r in ir.rule_statistics()]
+        ir.set_stats(self._stats)
+        if not self._stats:
+            ir.reset_rule_statistics()
+        return records
+
+
 class Explained:
     """A script that was run, and what was recorded of its schedules and kernels."""
 
-    def __init__(self, script: str, failure: str, schedules: list[Record]) -> None:
+    def __init__(self, script: str, failure: str, records: Record) -> None:
         self.script = os.path.abspath(script)
         self.failure = failure
-        self.schedules = schedules
+        self.schedules: list[Record] = records["schedules"]
+        self.sites: list[tuple[str, int]] = records["sites"]
+        self.nanoseconds: int = records["nanoseconds"]
+        self.runs: list[list[int]] = records["runs"]
+        self.compilations: list[list[int]] = records["compilations"]
+        self.memory: list[list[Any]] = records["memory"]
+        self.storages: list[list[Any]] = records["storages"]
+        self.rules: list[Record] = records["rules"]
         self.kernels: list[Record] = []
-        for number, schedule in enumerate(schedules):
+        for number, schedule in enumerate(self.schedules):
             for kernel in schedule["kernels"]:
                 self.kernels.append({**kernel, "number": len(self.kernels), "schedule": number})
 
     @staticmethod
     def run(script: str, arguments: list[str]) -> Explained:
         """Run a script as __main__, with its own arguments and folder."""
-        _core.set_explaining(True)
+        recording = Recording()
         argv, path = sys.argv, list(sys.path)
         sys.argv, sys.path = [script, *arguments], [os.path.dirname(os.path.abspath(script)), *path]
         failure = ""
@@ -44,9 +71,8 @@ class Explained:
             failure = "".join(traceback.format_exception(type(error), error, trace))
         finally:
             sys.argv, sys.path = argv, path
-            records = json.loads(_core.explanations())
-            _core.set_explaining(False)
-        return Explained(script, failure, records["schedules"])
+            records = recording.finish()
+        return Explained(script, failure, records)
 
     def place(self, site: Record) -> str:
         """A line, as short as it can be: 12 of the script itself, file.py:12 of others."""
@@ -97,7 +123,12 @@ class Explained:
             other = f" and {d['other']} ({self.places(d['other_sites'])})" if "other" in d else ""
             out.append(f"{d['node']}{other}: {d['what']}, because {d['why']}" + (f" ({numbers})" if numbers else "")
                        + f" [{d['pass']}]")
-        out += [f"{c['node']} is copied, because {c['why']}" for c in answer["copies"]]
+            if "measured" in d:
+                out.append(f"  {d['measured']['text']}")
+        for c in answer["copies"]:
+            out.append(f"{c['node']} is copied, because {c['why']}")
+            if "measured" in c:
+                out.append(f"  {c['measured']['text']}")
         for m in answer["compiled"]:
             out.append(f"schedule {m['schedule']} was made, because {m['why']}")
             if m["why_no_loops"]:
@@ -118,9 +149,10 @@ class Explained:
     def stage(self, number: int, name: str) -> str:
         """The graph of a kernel's schedule, or of the kernel, after a pass; or its source."""
         kernel = self.kernels[number]
-        for entry in self.schedules[kernel["schedule"]]["passes"]:
+        made = self.schedules[kernel["schedule"]]["trace"]
+        for entry in made["passes"]:
             if entry["name"] == name:
-                return str(entry["notes"] or entry["after"])
+                return str(entry["notes"]) or text_of_graph(made["nodes"], entry["after"])
         graph, trace = ir.parse(kernel["graph"]), ir.Trace()
         program = ir.lower(graph, trace=trace)
         if name == "source":
@@ -130,5 +162,28 @@ class Explained:
         for entry in trace.passes:
             if entry.name == name:
                 return f"{entry.notes}{entry.after.print()}"
-        known = [e["name"] for e in self.schedules[kernel["schedule"]]["passes"]] + [e.name for e in trace.passes]
+        known = [e["name"] for e in made["passes"]] + [e.name for e in trace.passes]
         raise ValueError(f"a stage is kernel, source, or one of {', '.join(dict.fromkeys(known))}; not {name!r}")
+
+
+def text_of_graph(nodes: list[Any], root: Optional[int]) -> str:
+    """A graph of a recorded trace, as UOp.print() writes it."""
+    if root is None:
+        return "the graph was too large to be recorded\n"
+    numbers: dict[int, int] = {}
+    lines: list[str] = []
+    stack = [root]
+    while stack:
+        n = stack[-1]
+        op, dtype, sources, argument = nodes[n][:4]
+        waiting = [s for s in reversed(sources) if s not in numbers]
+        if n not in numbers and waiting:
+            stack += waiting
+            continue
+        stack.pop()
+        if n not in numbers:
+            numbers[n] = len(lines)
+            inner = ", ".join(f"%{numbers[s]}" for s in sources)
+            parts = [op, dtype, f"({inner})" if sources else "", argument]
+            lines.append(f"%{numbers[n]} = {' '.join(p for p in parts if p)}")
+    return "\n".join(lines) + "\n"

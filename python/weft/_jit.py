@@ -16,6 +16,8 @@ from weft._variable import BoundVariable, Variable, WatchedInt, WatchedVariable
 from weft.errors import JitError
 
 MOST_CAPTURES = 8
+MOST_CALLS = 256  # with different values of variables, that one capture has kernels of their own for
+MOST_COMPARED = 16
 MOST_SEEN = 64
 _OWN_FOLDER = os.path.dirname(os.path.abspath(__file__))
 
@@ -23,11 +25,57 @@ Result = TypeVar("Result")
 Tree = Any  # nested lists, tuples and dicts
 
 
-class _Capture:
-    def __init__(self, kernels: JitCapture, guards: Guards, tree: Tree) -> None:
+class _Kernels:
+    def __init__(self, kernels: JitCapture, tree: Tree) -> None:
         self.kernels = kernels
-        self.guards = guards
         self.tree = tree  # of the result, with _Output where there is a tensor
+
+
+Call = tuple[Any, ...]  # the values of a call's variables, and the shapes of its tensors
+
+
+class _Capture:
+    """Kernels for all values of the variables that they are right for, or for those of single calls: where the function
+    uses a number as Python alone can (`range(n)`)."""
+
+    def __init__(self, kernels: JitCapture, guards: Guards, tree: Tree, call: Call) -> None:
+        self.guards = guards
+        self.general: _Kernels | None = None
+        self.of_calls = {call: _Kernels(kernels, tree)}  # those used last are the last ones
+
+    def kernels_for(self, tensors: list[Tensor], bound: dict[Variable, int]) -> _Kernels | None:
+        if self.general is not None:
+            return self.general
+        if len(self.of_calls) == 1:
+            return next(iter(self.of_calls.values()))
+        call = _call_of(tensors, bound)
+        own = self.of_calls.pop(call, None)
+        if own is not None:
+            self.of_calls[call] = own
+        return own
+
+    def kernels(self) -> list[_Kernels]:
+        return [self.general] if self.general is not None else list(self.of_calls.values())
+
+    def keep(self, is_kept: Callable[[_Kernels], bool]) -> bool:
+        """Lets go of other kernels; whether some are left."""
+        if self.general is not None:
+            return is_kept(self.general)
+        self.of_calls = {call: kernels for call, kernels in self.of_calls.items() if is_kept(kernels)}
+        return bool(self.of_calls)
+
+    def add(self, older: _Capture) -> None:
+        self.of_calls = {**older.of_calls, **self.of_calls}
+        while len(self.of_calls) > MOST_CALLS:
+            del self.of_calls[next(iter(self.of_calls))]
+
+
+def _same_ranks(a: Call, b: Call) -> bool:
+    return len(a[1]) == len(b[1]) and all(len(x) == len(y) for x, y in zip(a[1], b[1]))
+
+
+def _call_of(tensors: list[Tensor], bound: dict[Variable, int]) -> Call:
+    return tuple(bound.values()), tuple(t.shape for t in tensors) if bound else ()
 
 
 class _Output:
@@ -77,9 +125,10 @@ class jit(Generic[Result]):
         for capture in self._captures.get(key, ()):
             if not capture.guards.hold():
                 continue
-            outputs = capture.kernels.replay(tensors, values)
-            if outputs is not None:
-                return cast(Result, _with_tensors(capture.tree, outputs, tensors))
+            kernels = capture.kernels_for(tensors, bound)
+            outputs = kernels.kernels.replay(tensors, values) if kernels is not None else None
+            if kernels is not None and outputs is not None:
+                return cast(Result, _with_tensors(kernels.tree, outputs, tensors))
         self._drop_spent(key)
         seen = self._seen.get(key)
         if seen is not None and seen.hold():
@@ -135,24 +184,35 @@ class jit(Generic[Result]):
                            f"a Tensor with assign(), or change it outside")
         if kernels is not None:
             captures = self._captures.setdefault(key, [])
-            captures.insert(0, _Capture(kernels, guards, tree))
+            captures.insert(0, _Capture(kernels, guards, tree, _call_of(tensors, bound)))
             if bound:
                 self._merge(captures)
             self._forget(key)
         return cast(Result, _with_tensors(tree, outputs, tensors))
 
     def _merge(self, captures: list[_Capture]) -> None:
-        """One capture for all values of the variables in the place of some, where they say enough."""
+        """One capture in the place of some: with kernels for all values of the variables where these say enough, else with
+        those of each."""
         newest = captures[0]
-        alike = [capture for capture in captures if capture.guards.hold() and _same_tree(capture.tree, newest.tree)]
-        general = JitCapture.merged([capture.kernels for capture in reversed(alike)])
+        (own,) = newest.of_calls.values()
+        (call,) = newest.of_calls
+        alike = [capture for capture in captures[1:] if capture.guards.hold()]
+        same = [kernels.kernels for capture in reversed(alike) for kernels in capture.kernels()
+                if _same_tree(kernels.tree, own.tree)]
+        general = JitCapture.merged([*same[1 - MOST_COMPARED:], own.kernels])
         if general is not None:
-            rest = [capture for capture in captures[1:] if capture not in alike or not general.replaces(capture.kernels)]
-            captures[:] = [_Capture(general, newest.guards, newest.tree), *rest]
+            newest.general = _Kernels(general, own.tree)
+            alike = [capture for capture in alike if not capture.keep(lambda k: not (
+                _same_tree(k.tree, own.tree) and general.replaces(k.kernels)))]
+        else:
+            alike = [capture for capture in alike if capture.general is None and _same_ranks(next(iter(capture.of_calls)), call)]
+            for capture in alike:
+                newest.add(capture)
+        captures[:] = [capture for capture in captures if capture not in alike]
 
     def _drop_spent(self, key: Any) -> None:
         """Captures that a new one with faster kernels is to take the place of."""
-        captures = [capture for capture in self._captures.pop(key, ()) if not capture.kernels.is_spent]
+        captures = [capture for capture in self._captures.pop(key, ()) if capture.keep(lambda k: not k.kernels.is_spent)]
         if captures:
             self._captures[key] = captures
 

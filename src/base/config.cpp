@@ -67,7 +67,7 @@ Config config_from_environment() {
   config.debug = read_int("WEFT_DEBUG", 0, 6);
   config.stats = read_int("WEFT_STATS", 0, 2);
   config.device = read_text("WEFT_DEVICE", config.device);
-  config.schedule = read_int("WEFT_SCHEDULE", 1, 2);
+  config.schedule = read_int("WEFT_SCHEDULE", 1, 5);
   config.threads = read_int("WEFT_THREADS", openmp_threads(), kMostThreads);
   config.beam = read_int("WEFT_BEAM", 0, kMostBeam);
   config.beam_seconds = read_int("WEFT_BEAM_SECONDS", config.beam_seconds, 1 << 20);

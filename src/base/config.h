@@ -15,8 +15,8 @@ struct Config {
   int debug = 0;  // WEFT_DEBUG 0..6: how much is printed while compiling and running
   int stats = 0;  // WEFT_STATS 0..2: 1 counts and times every rule, 2 also prints every match
   std::string device = "CPU";  // WEFT_DEVICE: where tensors are made when nothing else is said
-  // WEFT_SCHEDULE: 0 evaluates tensor graphs as they are, without a schedule; 2 runs all writes as
-  // loop programs, also where that does not pay
+  // WEFT_SCHEDULE: 0 evaluates tensor graphs without a schedule; 2, 4 and 5 run all writes as loop
+  // programs, also where that does not pay, with formulas cut in three ways (LoopCuts)
   int schedule = 1;
   int threads = 0;   // WEFT_THREADS: at most so many run one kernel; 0: as many as there are cores
   // WEFT_BEAM: the width of the search for a kernel's optimisations; 0: rules of thumb choose

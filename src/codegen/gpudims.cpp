@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "codegen/opt/loops.h"
 #include "codegen/replace_ranges.h"
 #include "codegen/target.h"
 #include "ir/arena.h"
@@ -266,6 +267,7 @@ class Groups {
 // ---- the kernel
 
 bool waits_for_others(UOp sink) {
+  if (runs_in_order(sink)) return true;
   return std::ranges::any_of(sink.srcs(), [&](UOp effect) {
     const std::vector<UOp> below = toposort(effect.src(0));
     return std::ranges::any_of(

@@ -37,6 +37,7 @@ struct Target {
   std::string name;          // "LLVM", "C": part of the key of a compiled kernel
   size_t vector_bytes = 64;  // of one vector register; 0: the target has none
   size_t vector_registers = 32;
+  bool halves_vectors = false;   // a vector of half the size takes half the time
   size_t cores = 1;              // that share one kernel
   size_t cache_bytes = 1 << 20;  // of the cache that one core has to itself
   // Additions of floats in a row, before their sum is added to another one; the second where

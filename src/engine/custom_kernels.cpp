@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/ref.h"
+#include "engine/explain.h"
 #include "engine/prepare_schedule.h"
 #include "ir/print.h"
 #include "runtime/buffer.h"
@@ -22,6 +23,8 @@
 #include "runtime/device.h"
 #include "runtime/kernel_flops.h"
 #include "runtime/kernel_operations.h"
+#include "runtime/program.h"
+#include "schedule/schedule.h"
 #include "value/custom_kernel.h"
 #include "value/value.h"
 #include "weft/scheduled_kernel.h"
@@ -78,12 +81,18 @@ std::vector<Ref<Buffer>> run_custom_kernel(const CustomKernel& kernel, Device& d
   for (const Ref<Buffer>& input : inputs) arguments.push_back(input.get());
   for (const Buffer* argument : arguments) bytes += argument->bytes();
   const uint64_t flops = prepared->flops.count({});
-  const uint64_t begin = shows(2) ? now_ns() : 0;
+  const bool is_explained = is_explaining();
+  const uint64_t begin = shows(2) || is_explained ? now_ns() : 0;
   prepared->program->run(arguments, {});
-  if (shows(2)) {
+  if (shows(2) || is_explained) {
     device.synchronize();
-    show_run({device.name(), kernel.name, now_ns() - begin, bytes, flops,
-              kernel_operations(kernel.ast.root)});
+    const uint64_t taken = now_ns() - begin;
+    const double least = least_nanoseconds(device.limits().machine, bytes, flops);
+    const std::string operations = kernel_operations(kernel.ast.root);
+    if (shows(2)) show_run({device.name(), kernel.name, taken, bytes, flops, least, operations});
+    if (is_explained) {
+      explain_run(*prepared->program, kernel.name, operations, {begin, taken, bytes, flops, least});
+    }
   }
   count_kernel(bytes, flops);
   return outputs;

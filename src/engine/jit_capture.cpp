@@ -16,6 +16,7 @@
 #include "base/interrupt.h"
 #include "base/ref.h"
 #include "engine/custom_kernels.h"
+#include "engine/explain.h"
 #include "engine/index_checks.h"
 #include "engine/jit_general.h"
 #include "engine/jit_recipe.h"
@@ -291,6 +292,8 @@ class Maker {
     auto [schedule, prepared] = compiled_schedule_of(imported, *group.device, OutputMemory::kOwn);
     recipe_->programs.push_back(std::move(prepared));
     if (schedule->use) recipe_->uses.push_back(schedule->use);
+    const auto& uses = recipe_->programs.back()->uses;
+    recipe_->uses.insert(recipe_->uses.end(), uses.begin(), uses.end());
     if (!recipe_->values.empty()) assume_legal(imported.sink, *schedule);
     const std::vector<uint32_t> slots = add_slots(imported, *schedule, *group.device);
     recipe_->groups.push_back({recipe_->values.empty() ? nullptr : schedule, recipe_->calls.size(),
@@ -403,7 +406,7 @@ class Maker {
     numbers.bytes.push_back(bytes);
     numbers.flops.push_back(
         kernel.flops.count(std::span(numbers.variables).subspan(c.first_variable)));
-    if (shows(2)) {
+    if (shows(2) || is_explaining()) {
       c.name = call.name;
       c.operations = kernel_operations(call.ast);
     }
@@ -488,7 +491,7 @@ class Maker {
     }
     recipe_->numbers.bytes.push_back(all_bytes);
     recipe_->numbers.flops.push_back(prepared.flops.count({}));
-    if (shows(2)) {
+    if (shows(2) || is_explaining()) {
       c.name = kernel.name;
       c.operations = kernel_operations(kernel.ast.root);
     }

@@ -12,12 +12,14 @@
 #include "base/interrupt.h"
 #include "base/ref.h"
 #include "base/small_vector.h"
+#include "engine/explain.h"
 #include "engine/undo_log.h"
 #include "runtime/buffer.h"
 #include "runtime/counters.h"
 #include "runtime/debug.h"
 #include "runtime/device.h"
 #include "runtime/program.h"
+#include "schedule/schedule.h"
 #include "value/storage.h"
 
 namespace weft {
@@ -134,6 +136,19 @@ class Writes {
   std::vector<double> rests_;  // of calls, from the first that writes on
 };
 
+void tell_run(const JitRecipe::Call& call, Device& device, uint64_t begin, uint64_t bytes,
+              uint64_t flops) {
+  device.synchronize();
+  const uint64_t taken = now_ns() - begin;
+  const double least = least_nanoseconds(device.limits().machine, bytes, flops);
+  if (shows(2)) {
+    show_run({device.name(), call.name, taken, bytes, flops, least, call.operations});
+  }
+  if (is_explaining()) {
+    explain_run(*call.program, call.name, call.operations, {begin, taken, bytes, flops, least});
+  }
+}
+
 void run_calls(const JitRecipe& recipe, const JitNumbers& numbers, std::vector<Ref<Buffer>>& memory,
                size_t first_call) {
   make_memory(recipe, numbers, memory);
@@ -148,13 +163,12 @@ void run_calls(const JitRecipe& recipe, const JitNumbers& numbers, std::vector<R
       for (uint32_t a = 0; a < call.argument_count; a++) {
         arguments.push_back(memory[recipe.arguments[call.first_argument + a]].get());
       }
-      const uint64_t begin = shows(2) ? now_ns() : 0;
+      const bool is_timed = shows(2) || is_explaining();
+      const uint64_t begin = is_timed ? now_ns() : 0;
       call.program->run(arguments, std::span(numbers.variables.data() + call.first_variable,
                                              call.variable_count));
-      if (shows(2)) {
-        arguments[0]->device().synchronize();
-        show_run({arguments[0]->device().name(), call.name, now_ns() - begin, numbers.bytes[done],
-                  numbers.flops[done], call.operations});
+      if (is_timed) {
+        tell_run(call, arguments[0]->device(), begin, numbers.bytes[done], numbers.flops[done]);
       }
       count_kernel(numbers.bytes[done], numbers.flops[done]);
     }
@@ -181,7 +195,8 @@ void run_recipe(const JitRecipe& recipe, const JitNumbers& numbers,
   make_memory(recipe, numbers, memory);
   const bool is_own = &numbers == &recipe.numbers;  // what is recorded has them in it
   if (is_own && ++recipe.runs == 2) record(recipe, memory);
-  if (is_own && recipe.recording && !shows(2) && run_recording(recipe, memory)) return;
+  const bool is_timed = shows(2) || is_explaining();
+  if (is_own && recipe.recording && !is_timed && run_recording(recipe, memory)) return;
   run_calls(recipe, numbers, memory, 0);
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/kernel_flops.h"
 #include "runtime/program.h"
 #include "schedule/schedule.h"
+#include "schedule/size_use.h"
 
 namespace weft {
 
@@ -20,6 +21,10 @@ struct PreparedSchedule {
   Device* device;
   int beam;                             // the configuration's when they were compiled
   std::vector<PreparedKernel> kernels;  // of Schedule::kernels
+  // Of programs that serve other sizes, too.
+  std::vector<std::shared_ptr<SizeUse>> uses{};
+
+  bool is_spent() const;  // programs that the device would make now are faster
 };
 
 // Compiles all kernels, several at a time where the device says so, or finds them with the schedule

@@ -135,7 +135,7 @@ std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& de
   if (is_explained) {
     if (is_new && why_made.empty()) why_made = "no schedule of this graph is known";
     const uint64_t taken = now_ns() - begin;
-    explain_schedule({imported, *schedule, trace, device.name(), why_made, taken});
+    explain_schedule({imported, *schedule, trace, device.name(), why_made, begin, taken});
   }
   if (shows(6)) show_passes(trace);
   if (shows(2)) show_schedule(imported.sink, *schedule, is_new, now_ns() - begin);
@@ -144,7 +144,9 @@ std::shared_ptr<const Schedule> schedule_of(const Imported& imported, Device& de
 
 CompiledSchedule compiled(std::shared_ptr<const Schedule> schedule, Device& device) {
   const PhaseTimer timer(Phase::kBind);
+  const uint64_t begin = is_explaining() ? now_ns() : 0;
   std::shared_ptr<const PreparedSchedule> prepared = prepare_schedule(*schedule, device);
+  if (begin != 0) explain_programs(*schedule, *prepared, begin);
   return {std::move(schedule), std::move(prepared)};
 }
 

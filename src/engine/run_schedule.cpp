@@ -166,14 +166,16 @@ class Run {
     const bool is_explained = is_explaining();
     const uint64_t begin = shows(2) || is_explained ? now_ns() : 0;
     prepared_.kernels[call.kernel].program->run(arguments_, variables_);
-    if (shows(2)) {
-      prepared_.device->synchronize();
-      show_run({prepared_.device->name(), call.name, now_ns() - begin, work.bytes, work.flops,
-                kernel_operations(call.ast), text_of_sites(call.sites)});
-    }
-    if (is_explained) {
-      prepared_.device->synchronize();
-      explain_run(schedule_, i, now_ns() - begin, work.bytes, work.flops);
+    if (shows(2) || is_explained) {
+      Device& device = *prepared_.device;
+      device.synchronize();
+      const uint64_t taken = now_ns() - begin;
+      const double least = least_nanoseconds(device.limits().machine, work.bytes, work.flops);
+      if (shows(2)) {
+        show_run({device.name(), call.name, taken, work.bytes, work.flops, least,
+                  kernel_operations(call.ast), text_of_sites(call.sites)});
+      }
+      if (is_explained) explain_run(schedule_, i, {begin, taken, work.bytes, work.flops, least});
     }
     count_kernel(work.bytes, work.flops);
   }
@@ -227,6 +229,7 @@ class Run {
 std::vector<Ref<Buffer>> run_schedule(const Schedule& schedule, const PreparedSchedule& prepared,
                                       const Imported& imported) {
   const Slots slots = allocate_slots(schedule, imported, *prepared.device);
+  if (is_explaining()) explain_slots(schedule, slots);
   std::vector<Ref<Buffer>> outputs;
   outputs.reserve(schedule.outputs.size());
   for (const uint32_t output : schedule.outputs) {

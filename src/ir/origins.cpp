@@ -64,6 +64,12 @@ Site site_of(uint32_t number) {
   return all.list.at(number);
 }
 
+uint32_t site_count() {
+  Sites& all = sites();
+  const std::lock_guard lock(all.mutex);
+  return uint32_t(all.list.size());
+}
+
 void Origins::add(UOp n, uint32_t site) {
   if (site == 0) return;
   std::vector<uint32_t>& list = sites_[n.node()];

@@ -24,6 +24,7 @@ struct Site {
 };
 uint32_t site_number(std::string_view file, int line);
 Site site_of(uint32_t number);
+uint32_t site_count();  // numbers so far, that of none among them
 
 // The sites of nodes, in whatever arena: a node that a pass makes of another one has its sites.
 class Origins {

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "ir/arena.h"
+#include "ir/argument_text.h"
 #include "ir/node.h"
 #include "ir/scalar.h"
 #include "ir/walk.h"
@@ -37,7 +38,9 @@ std::string list(std::span<const int64_t> ints) {
   return fmt::format("[{}]", fmt::join(ints.begin(), ints.end(), ", "));
 }
 
-std::string text_of_arg(UOp n) {
+}  // namespace
+
+std::string argument_text(UOp n) {
   switch (info(n.op()).arg) {
     case ArgKind::None: return "";
     case ArgKind::Const: return text_of_bits(n.dtype(), n.bits());
@@ -53,6 +56,8 @@ std::string text_of_arg(UOp n) {
   return "";
 }
 
+namespace {
+
 template <class NameSource>
 std::string line(UOp n, NameSource&& name_source) {
   std::string out = fmt::format("{} {}", name_of(n.op()), n.dtype().name());
@@ -66,7 +71,7 @@ std::string line(UOp n, NameSource&& name_source) {
     }
     out += ")";
   }
-  const std::string arg = text_of_arg(n);
+  const std::string arg = argument_text(n);
   return arg.empty() ? out : out + " " + arg;
 }
 
@@ -108,7 +113,7 @@ std::string to_dot(UOp root) {
   uint64_t next = 0;
   for (UOp n : toposort(root)) {
     std::string label = fmt::format("{}\n{}", name_of(n.op()), n.dtype().name());
-    if (const std::string arg = text_of_arg(n); !arg.empty()) label += "\n" + arg;
+    if (const std::string arg = argument_text(n); !arg.empty()) label += "\n" + arg;
     // quoted() writes the line breaks as \x0a: Graphviz wants \n
     const std::string text = quoted(label);
     std::string escaped;

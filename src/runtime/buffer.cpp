@@ -19,12 +19,24 @@
 #include "runtime/device.h"
 
 namespace weft {
+namespace {
+
+std::atomic<BufferWatch> buffer_watch = nullptr;
+
+void tell_watch(const Buffer& buffer, int64_t bytes) noexcept {
+  if (const BufferWatch watch = buffer_watch.load(std::memory_order_relaxed)) watch(buffer, bytes);
+}
+
+}  // namespace
+
+void watch_buffers(BufferWatch watch) { buffer_watch = watch; }
 
 Ref<Buffer> Buffer::make(Device& device, size_t bytes) {
   void* memory = device.allocate(bytes);
   try {
     Ref<Buffer> buffer = Ref<Buffer>::adopt(new Buffer(device, bytes, memory));
     count_live_bytes(int64_t(bytes));
+    tell_watch(*buffer, int64_t(bytes));
     return buffer;
   } catch (...) {
     device.free(memory, bytes);
@@ -36,6 +48,7 @@ Buffer::~Buffer() {
   if (lender_) return;
   device_.free(memory_, bytes_);
   count_live_bytes(-int64_t(bytes_));
+  tell_watch(*this, -int64_t(bytes_));
 }
 
 namespace {

@@ -96,4 +96,8 @@ class Buffer {
 void retain(Buffer* buffer) noexcept;
 void release(Buffer* buffer) noexcept;
 
+// Called for every allocation of a Buffer, and when it is freed, with its bytes less than 0.
+using BufferWatch = void (*)(const Buffer& buffer, int64_t bytes) noexcept;
+void watch_buffers(BufferWatch watch);  // null: nobody does
+
 }  // namespace weft

@@ -27,8 +27,9 @@ void show_device(std::string_view name, std::string_view description);
 struct KernelRun {
   std::string_view device, name;
   uint64_t nanoseconds, bytes, flops;
-  std::string operations;  // kernel_operations
-  std::string lines{};     // of the user's program, where they are noted
+  double least_nanoseconds;  // that the machine takes for it
+  std::string operations;    // kernel_operations
+  std::string lines{};       // of the user's program, where they are noted
 };
 void show_run(const KernelRun& run);
 

@@ -134,13 +134,7 @@ class Generalizer {
   }
 
  private:
-  Dim next_number() {
-    const NumberFormula& f = rules_.formulas[next_++];
-    if (f.a == NumberFormula::kNone) return f.constant;
-    Dim product = variables_[f.a];
-    if (f.b != NumberFormula::kNone) product = mul(arena_, product, variables_[f.b]);
-    return add(arena_, mul(arena_, product, f.factor), f.constant);
-  }
+  Dim next_number() { return rules_.formulas[next_++].in(arena_, variables_); }
 
   // One use of a scalar, in its shape.
   UOp spread(UOp n) {

@@ -12,6 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "ir/arena.h"
+#include "ir/dim.h"
+#include "ir/node.h"
 #include "schedule/skeleton.h"
 
 namespace weft {
@@ -20,7 +23,6 @@ namespace {
 using Kind = Number::Kind;
 using Values = std::vector<int64_t>;  // of one number, program after program
 
-constexpr size_t kMostVariables = 8;
 constexpr int64_t kLeastReach = 4096, kReach = 16;  // values past those seen that rules allow
 constexpr int64_t kLargest = int64_t(1) << 40;
 
@@ -62,7 +64,8 @@ std::vector<Like> group(std::span<const std::vector<Number>> programs,
 
 class Finder {
  public:
-  explicit Finder(std::span<const std::vector<Number>> programs) : programs_(programs) {
+  Finder(std::span<const std::vector<Number>> programs, size_t most)
+      : programs_(programs), most_(most) {
     rules_.formulas.resize(programs[0].size());
   }
 
@@ -70,7 +73,7 @@ class Finder {
     for (const Like& like : group(programs_, rules_.formulas)) {
       std::optional<NumberFormula> f = formula_of(like.values);
       if (!f || !keep_least(*f, like.least)) {
-        if (rules_.variables.size() == kMostVariables) return {};
+        if (rules_.variables.size() == most_) return {};
         f = new_variable(like);
         if (!f) return {};
       }
@@ -122,10 +125,9 @@ class Finder {
       return {};
     }
     const NumberFormula f{constant, dv / dx, a};
+    const NumberFormula of_one{constant, dv / dx, 0};
     for (size_t i = 0; i < v.size(); i++) {
-      int64_t all[kMostVariables] = {};
-      all[a] = x[i];
-      if (f.value(all) != v[i]) return {};
+      if (of_one.value({&x[i], 1}) != v[i]) return {};
     }
     return f;
   }
@@ -154,6 +156,7 @@ class Finder {
   }
 
   std::span<const std::vector<Number>> programs_;
+  size_t most_;
   std::vector<Values> values_;  // of variables
   NumberRules rules_;
 };
@@ -171,6 +174,13 @@ std::optional<int64_t> NumberFormula::value(std::span<const int64_t> variables) 
   return v;
 }
 
+Dim NumberFormula::in(Arena& arena, std::span<const UOp> variables) const {
+  if (a == kNone) return constant;
+  Dim product = variables[a];
+  if (b != kNone) product = mul(arena, product, variables[b]);
+  return add(arena, mul(arena, product, factor), constant);
+}
+
 std::optional<std::vector<int64_t>> NumberRules::values(std::span<const Number> numbers) const {
   if (numbers.size() != formulas.size()) return {};
   std::vector<int64_t> found;
@@ -186,8 +196,8 @@ std::optional<std::vector<int64_t>> NumberRules::values(std::span<const Number> 
   return found;
 }
 
-std::optional<NumberRules> find_rules(std::span<const std::vector<Number>> programs) {
-  return Finder(programs).run();
+std::optional<NumberRules> find_rules(std::span<const std::vector<Number>> programs, size_t most) {
+  return Finder(programs, most).run();
 }
 
 }  // namespace weft

@@ -7,6 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "ir/arena.h"
+#include "ir/dim.h"
+#include "ir/node.h"
 #include "schedule/skeleton.h"
 
 namespace weft {
@@ -19,6 +22,7 @@ struct NumberFormula {
   uint32_t a = kNone, b = kNone;
 
   std::optional<int64_t> value(std::span<const int64_t> variables) const;  // empty past 63 bits
+  Dim in(Arena& arena, std::span<const UOp> variables) const;
 };
 
 struct NumberRules {
@@ -34,7 +38,8 @@ struct NumberRules {
 };
 
 // Rules that hold for all of these programs, which have one skeleton: numbers that differ are
-// variables, or follow from others. Empty if that takes too many variables.
-std::optional<NumberRules> find_rules(std::span<const std::vector<Number>> programs);
+// variables, or follow from others. Empty if that takes more variables than `most`.
+std::optional<NumberRules> find_rules(std::span<const std::vector<Number>> programs,
+                                      size_t most = 8);
 
 }  // namespace weft

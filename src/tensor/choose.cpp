@@ -172,15 +172,30 @@ class Chooser {
 
 std::vector<std::vector<int64_t>> true_places(const Tensor& mask) {
   const std::vector<std::byte> bits = mask.bytes();
-  std::vector<std::vector<int64_t>> out(mask.shape().size());
-  Sizes at(mask.shape().size());
-  for (const std::byte bit : bits) {
-    for (size_t k = 0; k < out.size() && bit != std::byte(0); k++) out[k].push_back(at[k]);
-    for (size_t k = at.size(); k-- > 0;) {
-      if (++at[k] < mask.shape()[k]) break;
+  const auto shape = mask.shape();
+  const size_t rank = shape.size();
+  std::vector<std::vector<int64_t>> out(rank);
+  if (rank == 0) return out;
+  const size_t count = bits.size() - size_t(std::ranges::count(bits, std::byte(0)));
+  // One more: the last axis is written at every element, and goes on at those that are true.
+  out.back().resize(count + 1);
+  for (size_t k = 0; k + 1 < rank; k++) out[k].reserve(count);
+  const auto row = size_t(shape[rank - 1]);
+  Sizes at(rank);
+  size_t found = 0;
+  for (size_t first = 0; first < bits.size(); first += row) {
+    const size_t before = found;
+    for (size_t i = 0; i < row; i++) {
+      out.back()[found] = int64_t(i);
+      found += bits[first + i] == std::byte(0) ? 0 : 1;
+    }
+    for (size_t k = 0; k + 1 < rank; k++) out[k].insert(out[k].end(), found - before, at[k]);
+    for (size_t k = rank - 1; k-- > 0;) {
+      if (++at[k] < shape[k]) break;
       at[k] = 0;
     }
   }
+  out.back().resize(count);
   return out;
 }
 

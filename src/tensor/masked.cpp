@@ -52,7 +52,8 @@ Tensor Tensor::masked_select(const Tensor& mask, std::optional<int64_t> size,
   }
   const Sizes all = broadcast_shapes("masked_select", shape(), mask.shape());
   const Tensor x = expand(all), m = mask.expand(all);
-  if (!size) return x.at({Index(ByTensor(m))}).reshape({-1});
+  // One place for each element, not one for each of its axes.
+  if (!size) return x.reshape({-1}).at({Index(ByTensor(m.reshape({-1})))});
   check_size("masked_select", *size);
   return compacted(x.reshape({-1}), m.reshape({-1}), *size, fill_value);
 }

@@ -1,9 +1,10 @@
-// A kernel that sorts lines, least digit first. For each line it counts the digits of all keys in
-// one pass over them, turns counts into places where a digit begins, and moves the elements once
-// for each digit to where the next one with that digit goes.
+// Kernels of lines. One sorts them, least digit first. For each line it counts the digits of all
+// keys in one pass over them, turns counts into places where a digit begins, and moves the elements
+// once for each digit to where the next one with that digit goes.
 #include "tensor/radix_sort.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -84,20 +85,22 @@ class RadixSort {
     return end(effect, i);
   }
 
-  // Each count becomes the sum of those before it.
+  // Each count becomes the sum of those before it. A loop for each digit: in one loop for all,
+  // reads and writes that are a power of two apart would wait for each other.
   UOp add_up(UOp effect) {
-    const UOp i = new_range(kDigits);
     for (int64_t pass = 0; pass < passes_; pass++) {
+      const UOp i = new_range(kDigits);
       const UOp reg = define_reg(*arena_, dtypes::uint32, pass);
-      const UOp start = after(reg, line_).assign(number(dtypes::uint32, 0));
+      const UOp before_all[] = {line_, effect};
+      const UOp start = after(reg, before_all).assign(number(dtypes::uint32, 0));
       const UOp waits[] = {start, i};
       const UOp before = after(reg, waits);
       const UOp place = i + pass * kDigits;
       const UOp sum = before.assign(before + load(index(after(counts_, effect), place)));
       const UOp both[] = {effect, sum};
-      effect = index(after(counts_, both), place).assign(before);
+      effect = end(index(after(counts_, both), place).assign(before), i);
     }
-    return end(effect, i);
+    return effect;
   }
 
   UOp move_elements(int64_t pass, UOp done) {
@@ -127,6 +130,59 @@ class RadixSort {
   Elements memory_[2];
   UOp input_, line_, counts_;
 };
+
+// Finds the key of a rank bit by bit, by counting the keys that are less than those with the bit
+// set. Of equal ones, the place is found in the same way.
+class RankSelection {
+ public:
+  RankSelection(int64_t lines, int64_t count) : count_(count) {
+    const UOp result = define_global(*arena_, dtypes::int32, lines, 0);
+    keys_ = define_global(*arena_, dtypes::uint32, lines * count, 1);
+    const UOp ranks = define_global(*arena_, dtypes::int32, lines, 2);
+    line_ = range(*arena_, lines, ids_++);
+    const UOp rank = load(index(ranks, line_));
+    const UOp key = largest(dtypes::uint32, 32, 0, [&](UOp limit) {
+      return counted([&](UOp k, UOp) { return k < limit; }) < rank + 1;
+    });
+    const UOp left = rank - counted([&](UOp k, UOp) { return k < key; });
+    const auto bits = int64_t(std::bit_width(uint64_t(count - 1)));
+    const UOp place = largest(dtypes::int32, bits, 1, [&](UOp limit) {
+      return counted([&](UOp k, UOp i) { return equal(k, key) & (i < limit); }) < left + 1;
+    });
+    const UOp last = constant(*arena_, dtypes::int32, count - 1);
+    kernel_ = sink(end(index(result, line_).assign(min(place, last)), line_));
+  }
+
+  Graph kernel() { return {arena_, kernel_}; }
+
+ private:
+  // The largest number of so many bits for which this holds, as it does for all that are less.
+  template <class Holds>
+  UOp largest(DType type, int64_t bits, int64_t id, Holds&& holds) {
+    const UOp bit = range(*arena_, bits, ids_++), reg = define_reg(*arena_, type, id);
+    const UOp start = after(reg, line_).assign(constant(*arena_, type, 0));
+    const UOp waits[] = {start, bit};
+    const UOp now = after(reg, waits);
+    const UOp one = constant(*arena_, type, 1);
+    const UOp next = now | binary(Op::SHL, one, cast(index_const(*arena_, bits - 1) - bit, type));
+    const UOp set = now.assign(where(holds(next), next, now));
+    return after(reg, end(set, bit));
+  }
+
+  template <class Fits>
+  UOp counted(Fits&& fits) {
+    const UOp i = range(*arena_, count_, ids_++, AxisType::kReduce);
+    const UOp key = load(index(keys_, line_ * count_ + i));
+    const UOp over[] = {i};
+    return reduce(Op::ADD, cast(fits(key, cast(i, dtypes::int32)), dtypes::int32), over);
+  }
+
+  std::shared_ptr<Arena> arena_ = std::make_shared<Arena>();
+  int64_t count_, ids_ = 0;
+  UOp keys_, line_, kernel_;
+};
+
+constexpr int64_t kMostCountedRank = 1 << 16;  // elements of a line that stays in a cache
 
 std::vector<Tensor> sorted_lines(const Tensor& keys, int64_t low, bool has_places) {
   const int64_t count = keys.shape().back(), lines = keys.numel() / count;
@@ -193,6 +249,19 @@ Tensor first_places_by_radix(const Tensor& key, int64_t first) {
   const Tensor at = block.unsqueeze(-1).mul(size).add(inside).reshape(chosen).clamp(
       int64_t(0), blocks * size - 1);
   return places_of_words(first_of_last(sorted_lines(words.gather(-1, at), 0, false)[0], first));
+}
+
+bool is_counted_rank(const Tensor& key) {
+  return key.dtype().bits() == 32 && key.shape().back() <= kMostCountedRank;
+}
+
+Tensor place_of_rank_by_counting(const Tensor& key, const Tensor& rank) {
+  const int64_t count = key.shape().back(), lines = key.numel() / count;
+  Sizes shape(key.shape());
+  shape.back() = 1;
+  const CustomOutput outputs[] = {{shape, dtypes::int32}};
+  const Tensor inputs[] = {key, rank.cast(dtypes::int32).expand(shape)};
+  return custom_kernel(RankSelection(lines, count).kernel(), "select_rank", outputs, inputs, {})[0];
 }
 
 }  // namespace weft

@@ -18,4 +18,9 @@ bool is_selection(const Tensor& key, int64_t first);
 // one pass over the keys.
 Tensor first_places_by_radix(const Tensor& key, int64_t first);
 
+// Whether the element of one rank is found by counting: about 40 passes over a line in a cache.
+bool is_counted_rank(const Tensor& key);
+// The place of the element of a rank, one for each line, along the last axis: int32.
+Tensor place_of_rank_by_counting(const Tensor& key, const Tensor& rank);
+
 }  // namespace weft

@@ -180,6 +180,7 @@ Tensor places_of_first(bool descending, int64_t first, const Tensor& rows) {
   const bool runs_in_order = device_of(rows).limits().sequences;
   const int64_t counted = runs_in_order ? kMostCountedInOrder : kMostCounted;
   const bool is_counted = !is_less(counted, count);
+  if (first == 1) return key.argmin(-1, true).cast(dtypes::int32);
   if (!is_counted) assume_exact(key.shape());
   if (runs_in_order && !is_counted && is_selection(key, first)) {
     return first_places_by_radix(key, first).cast(dtypes::int32);
@@ -230,6 +231,19 @@ int64_t values_of_order(int64_t count) {
   if (count <= kMostCounted) return 40;
   const auto blocks = int64_t(std::bit_width(uint64_t(count) - 1));
   return 40 + blocks * (blocks + 1) / 2 * 12;
+}
+
+Tensor place_of_rank(const Tensor& x, int64_t axis, const Tensor& rank) {
+  if (device_of(x).limits().sequences && x.numel() > 0) {
+    const Tensor key = key_of(x.transpose(axis, -1), false);
+    if (is_less(kMostCountedInOrder, key.shape().back())) {
+      assume_exact(key.shape());
+      if (is_counted_rank(key)) {
+        return place_of_rank_by_counting(key, rank.transpose(axis, -1)).transpose(axis, -1);
+      }
+    }
+  }
+  return x.argsort(axis).gather(axis, rank);
 }
 
 Tensor Tensor::argsort(int64_t dim, bool descending) const {

@@ -29,6 +29,7 @@
 #include "tensor/operand.h"
 #include "tensor/promote.h"
 #include "tensor/widest_float.h"
+#include "value/history.h"
 #include "value/number_watch.h"
 #include "value/storage.h"
 #include "value/storage_watch.h"
@@ -207,6 +208,7 @@ Tensor Tensor::from_bytes(std::span<const std::byte> bytes, Ints shape, DType dt
 
 std::string Tensor::device() const { return device_of(*this).name(); }
 Tensor Tensor::viewed(View view) const {
+  note_event(StorageEvent::Kind::kViewed, *storage_, &view);
   Tensor result(storage_, std::move(view));
   result.is_detached_ = is_detached_;
   return result;

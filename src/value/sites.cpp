@@ -29,9 +29,7 @@ namespace detail {
 std::atomic<SiteSource> site_source = nullptr;
 
 void note_site(const Value* value) {
-  const SiteSource source = site_source.load(std::memory_order_relaxed);
-  if (source == nullptr) return;
-  const uint32_t site = site_of_scope != 0 ? site_of_scope : source();
+  const uint32_t site = site_of_call();
   if (site == 0) return;
   const std::lock_guard lock(table().mutex);
   table().sites[value] = site;
@@ -48,6 +46,12 @@ void forget_site(const Value* value) {
 void note_sites(SiteSource source) {
   if (source != nullptr) was_ever_noted = true;
   detail::site_source = source;
+}
+
+uint32_t site_of_call() {
+  if (site_of_scope != 0) return site_of_scope;
+  const SiteSource source = detail::site_source.load(std::memory_order_relaxed);
+  return source == nullptr ? 0 : source();
 }
 
 uint32_t site_of_value(const Value& value) {

@@ -13,6 +13,7 @@ using SiteSource = uint32_t (*)();
 // From now on every Value is noted with the line that made it; null: none is.
 void note_sites(SiteSource source);
 uint32_t site_of_value(const Value& value);  // 0: none
+uint32_t site_of_call();                     // the line that this thread executes; 0: none
 
 // Values made meanwhile by this thread come from this line: those of a formula that is written out.
 class SiteScope {

@@ -17,6 +17,7 @@
 #include "ir/op.h"
 #include "runtime/buffer.h"
 #include "value/factor.h"
+#include "value/history.h"
 #include "value/movement.h"
 #include "value/number_watch.h"
 #include "value/pending_stores.h"
@@ -90,6 +91,7 @@ Ref<Storage> Storage::make(Ref<Value> version, int64_t origin) {
   version = as_version(std::move(version));
   Ref<Storage> storage = Ref<Storage>::adopt(new Storage(std::move(version), origin));
   if (const StorageWatch* watch = storage_watch()) storage->made_under_ = watch->number();
+  note_event(StorageEvent::Kind::kMade, *storage);
   return storage;
 }
 
@@ -108,6 +110,7 @@ void Storage::set_foreign(Forget forget) {
 }
 
 Storage::~Storage() {
+  note_event(StorageEvent::Kind::kGone, *this);
   if (is_foreign_) forget_foreign.load(std::memory_order_acquire)(*this);
   if (was_pending_ || leaf_number_ != 0 || is_listed_ || place_ != 0) {
     const std::lock_guard lock(graph_mutex());
@@ -150,6 +153,7 @@ Ref<Buffer> Storage::memory() const {
 
 Ref<Value> Storage::read(const View& view, Tie tie) const {
   if (StorageWatch* watch = storage_watch()) watch->touch(const_cast<Storage&>(*this));
+  note_event(StorageEvent::Kind::kRead, *this, &view);
   Ref<Value> value;
   {
     const std::lock_guard lock(graph_mutex());
@@ -161,9 +165,14 @@ Ref<Value> Storage::read(const View& view, Tie tie) const {
 
 Ref<Value> Storage::read_all(Ints shape) const {
   if (StorageWatch* watch = storage_watch()) watch->touch(const_cast<Storage&>(*this));
-  const std::lock_guard lock(graph_mutex());
-  const bool is_it = leaf_number_ == 0 && (!pending_ || version_->is_filled());
-  return is_it && equal(shape, version_->shape()) ? version_ : Ref<Value>();
+  Ref<Value> value;
+  {
+    const std::lock_guard lock(graph_mutex());
+    const bool is_it = leaf_number_ == 0 && (!pending_ || version_->is_filled());
+    if (is_it && equal(shape, version_->shape())) value = version_;
+  }
+  if (value) note_event(StorageEvent::Kind::kRead, *this);
+  return value;
 }
 
 Ref<Value> Storage::read_locked(const View& view, Tie tie) const {
@@ -220,6 +229,8 @@ void Storage::write(const View& view, Ref<Value> value) {
   if (!gradients_are_on() && !value->is_untaped()) value = detached(std::move(value));
   const bool is_in_order = view.offset == 0 && is_contiguous(view);
   bool covers_all = view.numel() == numel_ && (is_in_order || is_dense(view));
+  note_event(covers_all ? StorageEvent::Kind::kReplaced : StorageEvent::Kind::kWritten, *this,
+             &view);
   std::unique_ptr<PendingStores> dropped;
   Ref<Value> old;
   const std::lock_guard lock(graph_mutex());
@@ -244,9 +255,12 @@ bool Storage::write_all(Ref<Value>& value) {
   if (value->dtype() != dtype() || value->is_tracked()) return false;
   if (StorageWatch* watch = storage_watch()) watch->touch(*this);
   std::unique_ptr<PendingStores> dropped;
-  const std::lock_guard lock(graph_mutex());
-  if (version_->is_tracked() || !equal(value->shape(), version_->shape())) return false;
-  replace(value, dropped);
+  {
+    const std::lock_guard lock(graph_mutex());
+    if (version_->is_tracked() || !equal(value->shape(), version_->shape())) return false;
+    replace(value, dropped);
+  }
+  note_event(StorageEvent::Kind::kReplaced, *this);
   return true;
 }
 
@@ -256,6 +270,7 @@ void Storage::write(const View& view, Ref<Value> value, Ref<Value> index, Value:
     return;
   }
   if (StorageWatch* watch = storage_watch()) watch->touch(*this);
+  note_event(StorageEvent::Kind::kWritten, *this, &view);
   value = bits_as(std::move(value), dtype());
   Sizes numbers = numbers_of(view);
   for (const int64_t n : {how.first, how.past, int64_t(how.op)}) numbers.push_back(n);

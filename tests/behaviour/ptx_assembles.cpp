@@ -133,8 +133,8 @@ TEST_P(PtxAssembles, RandomKernels) {
     const auto [sink, buffers] = is_exact ? fuzz::RandomExactGraph(arena, choices).make()
                                           : fuzz::RandomTensorGraph(arena, choices).make();
     for (const test::KernelCase& kernel : test::kernel_cases(sink, buffers)) {
-      const OptList opts =
-          fuzz::random_opts(kernel.ast, choices, fuzz::Reductions::kLeft, {.copies = 32});
+      const OptList opts = fuzz::random_opts(kernel.ast, choices, fuzz::Reductions::kLeft,
+                                             {.copies = 32, .threads = 256});
       batch_.add(choices.one_in(2) ? lower(kernel.ast, target) : lower(kernel.ast, target, opts));
     }
   }

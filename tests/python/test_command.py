@@ -142,6 +142,25 @@ def test_bench() -> None:
     assert {r["case"] for r in rows} >= {"a + b", "a @ b"} and all(r["weft_us"] > 0 for r in rows)
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell: str) -> None:
+    text = weft("completion", shell).stdout
+    assert all(word in text for word in ("explain", "viz", "reduce", "clear")) and "measure" in text
+    assert json.loads(weft("completion", "--json", shell).stdout)["script"] == text
+
+
+def test_bash_completes() -> None:
+    def completed(*words: str) -> list[str]:
+        quoted = " ".join(f"'{word}'" for word in words)
+        script = f"{weft('completion', 'bash').stdout}\nCOMP_WORDS=({quoted}) COMP_CWORD={len(words) - 1}\n_weft\n" \
+                 "printf '%s\\n' \"${COMPREPLY[@]}\""
+        return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout.split()
+
+    assert completed("weft", "exp") == ["explain"]
+    assert completed("weft", "explain", "--me") == ["--measure"]
+    assert completed("weft", "cache", "") == ["info", "clear"] or set(completed("weft", "cache", "")) >= {"info", "clear"}
+
+
 def test_wrong_calls() -> None:
     for wrong in ((), ("nothing",), ("cache",), ("explain",)):
         assert "usage: weft" in weft(*wrong, code=2).stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -48,6 +49,14 @@ def test_calls_have_their_attributes() -> None:
 def test_a_run_has_its_numbers() -> None:
     [line] = [s for s in run(2, 31.0).splitlines() if s.startswith("weft: run") and " on CPU" in s][:1]
     assert "GFLOPS" in line and "GB/s" in line and line.endswith(": mul")
+
+
+def test_a_run_has_its_share_of_the_peak_and_the_process_its_totals() -> None:
+    lines = run(2, 37.5).splitlines()
+    runs = [s for s in lines if s.startswith("weft: run")]
+    assert runs and all(re.search(r"GB/s +\d+%  ", s) and "\x1b" not in s for s in runs)
+    [total] = [s for s in lines if s.startswith("weft: total")]
+    assert f"{len(runs)} kernels run" in total and lines[-1] == total and "found in a cache" in total
 
 
 def test_why_something_is_compiled() -> None:

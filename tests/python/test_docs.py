@@ -14,10 +14,10 @@ import numpy
 import pytest
 
 import weft
-from weft import array_api, ir, nn
+from weft import array_api, ir, nn, viz
 
 ROOTS = {"weft.ir": ir, "weft.dtypes": weft.dtypes, **{name: getattr(ir, name) for name in ir.__all__},
-         "weft": weft, "weft.array_api": array_api, "Tensor": weft.Tensor, "Counters": type(weft.counters),
+         "weft": weft, "weft.viz": viz, "recorded": viz.recorded, "Server": viz.Server, "weft.array_api": array_api, "Tensor": weft.Tensor, "Counters": type(weft.counters),
          **{f"{module.__name__}{name}": getattr(module, name[1:]) if name else module
             for module in (nn, nn.lr_scheduler, nn.optim, nn.state) for name in ("", *(f".{n}" for n in module.__all__))}}
 
@@ -37,7 +37,7 @@ EXAMPLES = [(n, v.__doc__) for n, v in DOCUMENTED
 
 @pytest.mark.parametrize(("name", "doc"), EXAMPLES, ids=[n for n, _ in EXAMPLES])
 def test_examples(name: str, doc: str) -> None:
-    names = {**{n: getattr(ir, n) for n in ir.__all__}, "Tensor": weft.Tensor, "nn": weft.nn, "numpy": numpy}
+    names = {**{n: getattr(m, n) for m in (ir, viz) for n in m.__all__}, "Tensor": weft.Tensor, "nn": weft.nn, "numpy": numpy}
     weft._core.clear_schedule_cache()  # names of kernels do not depend on what ran before
     test = doctest.DocTestParser().get_doctest(inspect.cleandoc(doc), names, name, name, 0)
     assert doctest.DocTestRunner(verbose=False).run(test).failed == 0

@@ -24,7 +24,6 @@ GENERATED = {"rules.md", "torch-coverage.md"}
 # Names that pages set in code font and that weft does not have, by whose they are.
 OF_OTHERS = {
     "NVIDIA": {"sm_90a"},
-    "Python": {"KeyboardInterrupt"},
     "examples of style": {"CamelCase", "snake_case"},
 }
 OPTIONS_OF_OTHERS = {"--help"}  # argparse's

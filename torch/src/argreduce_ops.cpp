@@ -82,7 +82,7 @@ weft::Tensor place_of_median(const weft::Tensor& x, int64_t axis, Nans nans) {
     rank = rank.neg().add(n - 1).div(int64_t(2), Rounding::kTowardZero);
   }
   // It is in range anyway: this says so.
-  return x.argsort(axis).gather(axis, rank.maximum(int64_t(0)).minimum(n - 1));
+  return place_of_rank(x, axis, rank.maximum(int64_t(0)).minimum(n - 1));
 }
 constexpr auto kMedian =
     row("median", [](Ints shape, int64_t axis, Nans nans, const weft::Tensor& x) {
@@ -128,12 +128,15 @@ weft::Tensor place_of_mode(const weft::Tensor& given, int64_t axis) {
   const weft::Tensor x = given.dtype().is_bool() ? given.cast(dtypes::uint8) : given;
   const weft::Tensor rows = x.transpose(axis, -1);
   const Axes last = std::vector<int64_t>{-1};
-  const weft::Tensor equal = rows.unsqueeze(-1).eq(rows.unsqueeze(-2));
-  const weft::Tensor count = equal.cast(dtypes::int32).sum(last);
-  const weft::Tensor is_frequent = count.eq(count.max(last, true));
-  // NaN equals nothing: it is the mode only of rows that have nothing else.
-  const weft::Tensor most = x.dtype().is_float() ? rows.full_like(HUGE_VAL) : rows.max(last, true);
-  const weft::Tensor value = weft::Tensor::where(is_frequent, rows, most).min(last, true);
+  // In order, equal ones are a run: the first of the longest ones. NaN equals nothing, and comes
+  // last.
+  const weft::Tensor sorted = rows.sort(-1).first;
+  const weft::Tensor at = places_along(sorted, sorted.shape().size() - 1);
+  const int64_t one[] = {1};
+  const weft::Tensor is_first =
+      at.eq(int64_t(0)).bitwise_or(sorted.ne(sorted.roll(Ints(one), last)));
+  const weft::Tensor first = weft::Tensor::where(is_first, at, int64_t(0)).cummax(-1).first;
+  const weft::Tensor value = sorted.gather(-1, at.sub(first).argmax(-1, true));
   const weft::Tensor place = positions(weft_device(), rows.shape().back());
   return weft::Tensor::where(rows.eq(value), place, int64_t(0)).max(last, true).transpose(axis, -1);
 }
@@ -142,8 +145,10 @@ constexpr auto kMode = row("mode", [](Ints shape, int64_t axis, const weft::Tens
 });
 Two mode(const Shaped& s, const at::Tensor& self, int64_t dim, bool /*keepdim*/) {
   const int64_t axis = at::maybe_wrap_dim(dim, self.dim());
-  constexpr int64_t values = 24;
-  return values_and_places<kMode>(operand(self), axis, ints(s.out().sizes()), values);
+  constexpr int64_t of_runs = 40;
+  const int64_t size = self.dim() == 0 ? 1 : self.size(axis);
+  return values_and_places<kMode>(operand(self), axis, ints(s.out().sizes()),
+                                  values_of_order(size) + of_runs);
 }
 
 // NOLINTBEGIN: PyTorch's macros

@@ -65,9 +65,10 @@ at::Tensor& nonzero_out(const at::Tensor& self, at::Tensor& out) {
   }
   const std::vector<std::vector<int64_t>> columns = true_places(mask);
   const size_t rows = columns[0].size();
-  std::vector<int64_t> places(rows * columns.size());
-  for (size_t i = 0; i < rows; i++) {
-    for (size_t k = 0; k < columns.size(); k++) places[i * columns.size() + k] = columns[k][i];
+  std::vector<int64_t> places;
+  places.reserve(rows * columns.size());
+  for (const std::vector<int64_t>& column : columns) {
+    places.insert(places.end(), column.begin(), column.end());
   }
   const int64_t sizes[] = {int64_t(rows), self.dim()};
   const int64_t strides[] = {1, std::max<int64_t>(sizes[0], 1)};  // columns lie together
@@ -75,7 +76,8 @@ at::Tensor& nonzero_out(const at::Tensor& self, at::Tensor& out) {
     out.unsafeGetTensorImpl()->set_sizes_and_strides(at::IntArrayRef(sizes),
                                                      at::IntArrayRef(strides));
   }
-  put(out, weft::Tensor::from<int64_t>(places, {int64_t(rows), self.dim()}, weft_device().name()));
+  put(out, weft::Tensor::from<int64_t>(places, {self.dim(), int64_t(rows)}, weft_device().name())
+               .transpose(0, 1));
   return out;
 }
 at::Tensor nonzero(const at::Tensor& self) {

@@ -33,6 +33,7 @@ namespace {
 
 constexpr auto kRanked = row("ranked", [](Ints shape, int64_t axis, bool descending, int64_t first,
                                           int64_t count, const weft::Tensor& x) {
+  if (first == 0) return row_of(x).topk(count, axis, descending).second.reshape(shape);
   std::vector<Index> at(size_t(axis) + 1, Slice{});
   at[size_t(axis)] = Slice{.start = first, .stop = first + count};
   return row_of(x).argsort(axis, descending).at(at).reshape(shape);
@@ -45,6 +46,16 @@ Two ranked(const at::Tensor& self, int64_t axis, bool descending, int64_t first,
   return values_and_places<kRanked>(handle(self), axis, ints(sizes), values_of_order(size),
                                     descending, first, count);
 }
+
+constexpr auto kOfRank =
+    row("of_rank", [](Ints shape, int64_t axis, int64_t rank, const weft::Tensor& x) {
+      const weft::Tensor rows = row_of(x);
+      Sizes of_places(rows.shape());
+      of_places[size_t(axis)] = 1;
+      const weft::Tensor ranks =
+          weft::Tensor::full(of_places, rank, dtypes::int64, weft_device().name());
+      return place_of_rank(rows, axis, ranks).reshape(shape);
+    });
 
 Two sort(const Shaped& s, const at::Tensor& self, std::optional<bool> /*stable*/, int64_t dim,
          bool descending) {
@@ -71,7 +82,9 @@ struct KthValueMeta : PlacesMeta {
   }
 };
 Two kthvalue(const Shaped& s, const at::Tensor& self, int64_t k, int64_t dim, bool /*keepdim*/) {
-  return ranked(self, at::maybe_wrap_dim(dim, self.dim()), false, k - 1, 1, s.out().sizes());
+  const int64_t axis = at::maybe_wrap_dim(dim, self.dim());
+  return values_and_places<kOfRank>(handle(self), axis, ints(s.out().sizes()),
+                                    values_of_order(self.dim() == 0 ? 1 : self.size(axis)), k - 1);
 }
 
 // ----------------------------------------------------------------------------------- what is there

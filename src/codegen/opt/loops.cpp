@@ -240,6 +240,19 @@ UOp mark_parallel_loops(UOp sink) {
   return marked.empty() ? sink : substitute(sink, marked);
 }
 
+bool runs_in_order(UOp sink) {
+  const auto writes_memory = [](UOp effect) {
+    while (effect.is(Op::END)) effect = effect.src(0);
+    return is_memory_store(effect) && place_of(effect.src(0)).base.is(Op::DEFINE_GLOBAL);
+  };
+  const std::vector<UOp> order = toposort(sink);
+  return std::ranges::any_of(order, [&](UOp n) {
+    return n.is(Op::AFTER) && n.dtype().is_pointer() && !is_register(n) &&
+           place_of(n).base.is(Op::DEFINE_GLOBAL) &&
+           std::ranges::any_of(n.srcs().subspan(1), writes_memory);
+  });
+}
+
 UOp index_of(UOp access) {
   UOp pointer = access.src(0);
   while (!pointer.is(Op::INDEX)) pointer = pointer.src(0);

@@ -22,6 +22,10 @@ std::vector<UOp> closers_of(UOp sink, UOp range);
 // iteration touches. What a global loop is cut into is parallel, too.
 UOp mark_parallel_loops(UOp sink);
 
+// Whether memory is touched AFTER effects of the same kernel: the loops of these follow each other,
+// and on a device that cannot wait for all of its threads one thread runs them.
+bool runs_in_order(UOp sink);
+
 // Of a LOAD or a STORE to memory.
 UOp index_of(UOp access);
 

@@ -83,9 +83,10 @@ class Stager {
     around_ = outside(sink, range);
   }
 
-  UOp staged(UOp read) {
+  // What is computed from the read is computed when it is staged.
+  UOp staged(UOp read, UOp computed) {
     const std::vector<UOp> loops = inside(read, around_);
-    const std::vector<int64_t> strides = strides_of(loops, read.dtype().item_bytes());
+    const std::vector<int64_t> strides = strides_of(loops, computed.dtype().item_bytes());
     const int64_t size = strides[0] * loops[0].src(0).const_int();
     std::vector<UOp> fill;
     std::vector<std::pair<UOp, UOp>> replacements;
@@ -95,8 +96,8 @@ class Stager {
           arena_.make(Op::RANGE, dtypes::index, {r.src(0)}, Arg::range(next_id_++, axis)));
       replacements.emplace_back(r, fill.back());
     }
-    const UOp local = define_local(arena_, read.dtype(), size, arena_.fresh_id());
-    const UOp value = replace_ranges(read, replacements);
+    const UOp local = define_local(arena_, computed.dtype(), size, arena_.fresh_id());
+    const UOp value = replace_ranges(computed, replacements);
     const UOp filled = end(index(local, address(fill, strides)).assign(value), fill);
     return load(index(after(local, filled), address(loops, strides)));
   }
@@ -118,6 +119,24 @@ bool is_in_copies(UOp load, std::span<const UOp> loops_inside) {
   });
 }
 
+// What the only uses of a read make of it and constants: a cast, a factor.
+UOp computed_from(UOp read, UOp sink) {
+  UOp computed = read;
+  for (UOp n : toposort(sink)) {  // users come after what they use
+    const bool is_user = std::ranges::find(n.srcs(), computed) != n.srcs().end();
+    if (!is_user) continue;
+    const bool is_step =
+        is_elementwise(n.op()) && !n.dtype().is_bool() && !n.dtype().is_index() &&
+        std::ranges::all_of(n.srcs(), [&](UOp s) { return s == computed || s.is_const(); });
+    const auto users = std::ranges::count_if(toposort(sink), [&](UOp other) {
+      return std::ranges::find(other.srcs(), computed) != other.srcs().end();
+    });
+    if (!is_step || users != 1) return computed;
+    computed = n;
+  }
+  return computed;
+}
+
 }  // namespace
 
 std::vector<UOp> loads_to_stage(UOp sink, int64_t argument, UOp range) {
@@ -137,7 +156,10 @@ std::vector<UOp> loads_to_stage(UOp sink, int64_t argument, UOp range) {
 UOp stage_loads(UOp sink, int64_t argument, UOp range) {
   Stager stager(sink, range);
   std::vector<std::pair<UOp, UOp>> pairs;
-  for (UOp n : loads_to_stage(sink, argument, range)) pairs.emplace_back(n, stager.staged(n));
+  for (UOp n : loads_to_stage(sink, argument, range)) {
+    const UOp computed = computed_from(n, sink);
+    pairs.emplace_back(computed, stager.staged(n, computed));
+  }
   return rebuild(sink, [&](UOp n, std::span<const UOp> srcs) {
     for (const auto& [from, to] : pairs) {
       if (n == from) return to;

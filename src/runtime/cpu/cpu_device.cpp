@@ -28,10 +28,13 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/phases.h"
+#include "base/ref.h"
 #include "base/small_vector.h"
+#include "codegen/general_kernel.h"
 #include "codegen/lower.h"
 #include "codegen/opt/opt.h"
 #include "codegen/relative_kernel.h"
+#include "codegen/sort_sums.h"
 #include "codegen/target.h"
 #include "ir/arena.h"
 #include "ir/evaluate.h"
@@ -41,6 +44,7 @@
 #include "render/render.h"
 #include "rewrite/trace.h"
 #include "rewrite/user_passes.h"
+#include "runtime/array_bytes.h"
 #include "runtime/buffer.h"
 #include "runtime/caching_allocator.h"
 #include "runtime/counters.h"
@@ -52,9 +56,11 @@
 #include "runtime/debug.h"
 #include "runtime/device.h"
 #include "runtime/kernel_cache.h"
+#include "runtime/kernel_families.h"
 #include "runtime/program.h"
 #include "runtime/search_kernel.h"
 #include "schedule/schedule.h"
+#include "schedule/size_use.h"
 
 namespace weft {
 namespace {
@@ -202,10 +208,13 @@ class CpuCode {
 // Code by the hash of its kernel: one that is known is not lowered.
 class CodeTable {
  public:
-  std::shared_ptr<const CpuCode> get(const Graph& kernel, Toolchain toolchain,
+  static Hash128 key_of(const Hash128& kernel, Toolchain toolchain, std::string_view name) {
+    return mix_user_passes(mix(mix(kernel, hash_bytes_128(name)),
+                               uint64_t(toolchain) | uint64_t(config().threads) << 8));
+  }
+  std::shared_ptr<const CpuCode> find(const Hash128& key) { return cache_.find(key); }
+  std::shared_ptr<const CpuCode> get(const Hash128& key, const Graph& kernel, Toolchain toolchain,
                                      std::string_view name) {
-    const Hash128 key = mix_user_passes(mix(mix(graph_hash(kernel.root), hash_bytes_128(name)),
-                                            uint64_t(toolchain) | uint64_t(config().threads) << 8));
     if (auto found = cache_.find(key)) return found;
     const auto being_made = begin(key);
     const std::lock_guard lock(*being_made);  // of this kernel: others are made meanwhile
@@ -233,16 +242,19 @@ CodeTable& code_table() {
   return instance;
 }
 
-class CpuProgram : public Program {
+class CpuProgram : public CountedProgram {
  public:
   CpuProgram(UOp ast, Toolchain toolchain, std::string_view name)
       : toolchain_(toolchain), name_(name) {
     const PhaseTimer timer(Phase::kLower);
     Graph kernel = own(ast);
     RelativeKernel relative = relative_kernel(kernel.root);
-    kernel.root = relative.root;
+    kernel.root = sort_sums(relative.root);
     set_offsets(kernel.root, relative.offsets);
-    code_ = code_table().get(kernel, toolchain, name);
+    const Hash128 key = CodeTable::key_of(graph_hash(kernel.root), toolchain, name);
+    code_ = code_table().find(key);
+    if (!code_) take_general(kernel.root);
+    if (!code_) code_ = code_table().get(key, kernel, toolchain, name);
   }
   CpuProgram(UOp ast, Toolchain toolchain, std::string_view name, const OptList& opts, Keep keep)
       : toolchain_(toolchain),
@@ -257,17 +269,63 @@ class CpuProgram : public Program {
       auto* const memory = static_cast<std::byte*>(arguments[i]->memory());
       buffers.push_back(i < offsets_.size() ? memory + offsets_[i] : memory);
     }
-    code_->run(buffers.data(), variables);
+    if (!served_.general) return code_->run(buffers.data(), variables);
+    if (served_.use) served_.use->count_run();
+    SmallVector<int64_t, 8> all;
+    for (const uint32_t place : sources_) {
+      all.push_back(place < variables.size() ? variables[place]
+                                             : served_.values.sizes[place - variables.size()]);
+    }
+    if (scalars_) buffers.push_back(scalars_->memory());
+    code_->run(buffers.data(), {all.data(), all.size()});
   }
 
+  std::shared_ptr<SizeUse> use() const override { return served_.use; }
+
   std::string source(UOp ast) const override {
-    const Graph kernel = own(ast);
-    const UOp root = opts_ ? kernel.root : relative_kernel(kernel.root).root;
+    const Graph kernel = own(served_.general ? served_.general->kernel.root : ast);
+    const bool is_relative = opts_ || served_.general;
+    const UOp root = is_relative ? kernel.root : relative_kernel(kernel.root).root;
     const UOp linear = lowered(root, target_of(toolchain_), opts_ ? &*opts_ : nullptr, nullptr);
-    return render(toolchain_, linear, name_);
+    return render(toolchain_, linear, served_.general ? name_of_general() : name_);
   }
 
  private:
+  // The name without sizes.
+  std::string name_of_general() const { return name_.substr(0, name_.find('_')) + "_any"; }
+
+  // Where one that serves any sizes does what the kernel does.
+  void take_general(UOp kernel) {
+    if (user_passes() != nullptr) return;  // they would see another kernel
+    ServedKernel served = serve_kernel(kernel);
+    if (!served.general) return;
+    const std::string name = name_of_general();
+    try {
+      const Hash128 key = CodeTable::key_of(served.general->hash, toolchain_, name);
+      code_ = code_table().get(key, served.general->kernel, toolchain_, name);
+    } catch (const CompileError&) {
+      return close_kernel_family(kernel);
+    } catch (const SpecError&) {
+      return close_kernel_family(kernel);
+    }
+    std::map<std::string, uint32_t> places;  // by name
+    for (UOp n : toposort(kernel)) {
+      if (n.is(Op::VARIABLE)) places.emplace(n.name(), 0);
+    }
+    uint32_t next = 0;
+    for (auto& [variable, place] : places) place = next++;
+    for (size_t i = 0; i < served.values.sizes.size(); i++) places.emplace(name_of_size(i), next++);
+    for (const auto& [variable, place] : places) sources_.push_back(place);
+    if (const std::span<const uint64_t> bits = served.values.scalars; !bits.empty()) {
+      const DType type = served.general->rules.scalar_type();
+      std::vector<std::byte> content(Buffer::bytes_for(cpu_device(), type, int64_t(bits.size())));
+      bytes_of_bits(type, bits, content);
+      scalars_ = Buffer::make(cpu_device(), content.size());
+      scalars_->copy_in(content);
+    }
+    served_ = std::move(served);
+  }
+
   void set_offsets(UOp kernel, std::span<const int64_t> elements) {
     if (std::ranges::all_of(elements, [](int64_t n) { return n == 0; })) return;
     offsets_.resize(elements.size());
@@ -283,6 +341,11 @@ class CpuProgram : public Program {
   const std::optional<OptList> opts_;  // none: those that lower() chooses
   std::shared_ptr<const CpuCode> code_;
   std::vector<int64_t> offsets_;  // in bytes, of arguments; none: all are 0
+  ServedKernel served_{};
+  Ref<Buffer> scalars_;  // of one that is served, if it has any: its last argument
+  // Of one that is served: for each variable of the general kernel, its place among those of the
+  // kernel, with the sizes behind them.
+  std::vector<uint32_t> sources_;
 };
 
 class CpuDevice : public Device {

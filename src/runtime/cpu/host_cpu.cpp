@@ -60,11 +60,24 @@ size_t host_cores() {
 
 bool has_half_casts() { return __builtin_cpu_supports("f16c") != 0; }
 
+namespace {
+
+// Cores of AMD's family 25 do vectors of 64 bytes in two halves.
+bool is_of_halves() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  __get_cpuid(1, &a, &b, &c, &d);
+  const unsigned family = ((a >> 8) & 15) + ((a >> 20) & 255);
+  return __builtin_cpu_is("amd") != 0 && family == 25;
+}
+
+}  // namespace
+
 void describe_host(Target& target) {
   const bool has_512 =
       __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0;
   target.vector_bytes = has_512 ? 64 : __builtin_cpu_supports("avx") != 0 ? 32 : 16;
   target.vector_registers = has_512 ? 32 : 16;
+  target.halves_vectors = has_512 && is_of_halves();
   target.cores = host_cores();
   target.limits.pieces = target.cores;
   target.cache_bytes = cache_bytes();

@@ -46,7 +46,9 @@ constexpr const char* kTargetName = "";
 #endif
 
 constexpr int kOldestVersion = 16, kNewestVersion = 22;
-constexpr int kRelocPic = 2, kCodeModelSmall = 3, kObjectFile = 1, kReturnStatus = 2;
+constexpr int kRelocPic = 2, kCodeModelSmall = 3, kReturnStatus = 2;
+
+enum Emitted : int { kAssemblyFile = 0, kObjectFile = 1 };  // LLVMCodeGenFileType
 
 std::vector<std::string> library_names() {
   std::vector<std::string> names;
@@ -347,8 +349,10 @@ std::vector<std::byte> compile_llvm(std::string_view ir, std::string_view name) 
   return compile_llvm(ir, name, {.passes = kDefaultPasses, .level = kDefaultLevel});
 }
 
-std::vector<std::byte> compile_llvm(std::string_view ir, std::string_view name,
-                                    const LlvmOptions& options) {
+namespace {
+
+std::vector<std::byte> emit(std::string_view ir, std::string_view name, const LlvmOptions& options,
+                            Emitted kind) {
   Llvm& library = loader().get();
   const CompileGate gate;
   if (!has_address_room(kRoomToCompile + kRoomPerByte * ir.size())) fail_without_room("to compile");
@@ -408,8 +412,8 @@ std::vector<std::byte> compile_llvm(std::string_view ir, std::string_view name,
   LlvmBuffer emitted = nullptr;
   message = nullptr;
   survive([&] {
-    status = llvm.target_machine_emit_to_memory_buffer(machine.get(), module.get(), kObjectFile,
-                                                       &message, &emitted);
+    status = llvm.target_machine_emit_to_memory_buffer(machine.get(), module.get(), kind, &message,
+                                                       &emitted);
   });
   if (status != 0) fail("cannot be compiled", take(llvm, message));
   const auto object = own_handle(emitted, llvm.dispose_memory_buffer);
@@ -417,6 +421,19 @@ std::vector<std::byte> compile_llvm(std::string_view ir, std::string_view name,
   std::vector<std::byte> bytes(llvm.get_buffer_size(object.get()));
   std::memcpy(bytes.data(), llvm.get_buffer_start(object.get()), bytes.size());
   return bytes;
+}
+
+}  // namespace
+
+std::vector<std::byte> compile_llvm(std::string_view ir, std::string_view name,
+                                    const LlvmOptions& options) {
+  return emit(ir, name, options, kObjectFile);
+}
+
+std::string assembly_llvm(std::string_view ir, std::string_view name) {
+  const std::vector<std::byte> text =
+      emit(ir, name, {.passes = kDefaultPasses, .level = kDefaultLevel}, kAssemblyFile);
+  return {reinterpret_cast<const char*>(text.data()), text.size()};
 }
 
 }  // namespace weft

@@ -23,6 +23,9 @@ void load_llvm_in_background();
 // DeviceError when there is no LLVM.
 std::vector<std::byte> compile_llvm(std::string_view ir, std::string_view name);
 
+// What compile_llvm makes, as text for people.
+std::string assembly_llvm(std::string_view ir, std::string_view name);
+
 // The same with passes in LLVM's notation, for measuring; level 0..3 of code generation.
 struct LlvmOptions {
   const char* passes;

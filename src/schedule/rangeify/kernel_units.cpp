@@ -181,11 +181,18 @@ class Grouping {
       if (reader != 0 && reader != u + 1) continue;
       const uint32_t making = find(uint32_t(unit_of_version_.number(base) - 1));
       if (units_[making].is_serial || units_[u].is_serial) continue;
+      if (contracts(units_[making]) && contracts(units_[u])) continue;  // faster alone
       if (fits(units_[making], units_[u]) && !reads_overwritten(units_[u], units_[making])) {
         join(making, u);
         units_[find(u)].is_sequence = true;
       }
     }
+  }
+
+  bool contracts(const Unit& unit) const {
+    return !unit.reductions.empty() && std::ranges::any_of(unit.writes, [&](uint32_t w) {
+      return work_of(values_[w]).has_contraction;
+    });
   }
 
   // Unit a reads memory as it is before b writes to it.
@@ -264,10 +271,7 @@ class Grouping {
       std::sort(needs.begin(), needs.end());
       needs.erase(std::unique(needs.begin(), needs.end()), needs.end());
       unit.needs = std::move(needs);
-      for (uint32_t w : unit.writes) {
-        if (unit.reductions.empty()) break;
-        unit.has_contraction = unit.has_contraction || work_of(values_[w]).has_contraction;
-      }
+      unit.has_contraction = contracts(unit);
     }
   }
 

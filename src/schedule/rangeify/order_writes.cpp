@@ -11,6 +11,7 @@
 #include "ir/op.h"
 #include "ir/origins.h"
 #include "ir/walk.h"
+#include "schedule/rangeify/buffer_cost.h"
 #include "schedule/rangeify/stored_values.h"
 #include "schedule/rangeify/touched.h"
 #include "schedule/schedule.h"
@@ -67,10 +68,14 @@ UOp in_parts(UOp after, const KernelLimits& limits) {
   std::vector<UOp> part{memory};
   Touched touched;
   Load load;
+  bool was_alone = false;
   for (UOp effect : after.srcs().subspan(1)) {
     const StoredValue write{effect, true, true, after};
     const Elements elements = elements_of(write.store().src(0));
-    if (touched.meets(elements) || !load.add(write, limits)) {
+    const bool is_alone = work_of(write).has_contraction;
+    const bool is_cut = part.size() > 1 && (is_alone || was_alone);
+    was_alone = is_alone;
+    if (is_cut || touched.meets(elements) || !load.add(write, limits)) {
       memory = arena.make(Op::AFTER, after.dtype(), part);
       part = {memory};
       touched = {};

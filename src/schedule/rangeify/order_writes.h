@@ -8,7 +8,9 @@ namespace weft {
 
 // AFTER(m, w1, w2, ...) says that each write comes after those before it. Here writes of one AFTER
 // touch different elements and can run in any order; where they may not, the later one is AFTER the
-// earlier ones: AFTER(AFTER(m, w1), w2). So it is where they would be too much for one kernel.
+// earlier ones: AFTER(AFTER(m, w1), w2). So it is where they would be too much for one kernel, and
+// with contractions: each is a kernel of its own, whatever the others are and whatever sizes they
+// happen to share.
 UOp order_writes(UOp sink, const KernelLimits& limits);
 
 }  // namespace weft

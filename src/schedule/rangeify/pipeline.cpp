@@ -75,9 +75,17 @@ UOp run_loops(Work& w) {
   return w.sink;
 }
 
+// Whether loops that one write closes are all that there is: on a device whose threads share them
+// out, these are better than a loop program.
+bool rolls_up(Work& w) {
+  const UOp rolled = roll_graph(w.sink, w.nodes(), w.device).sink;
+  return rolled != w.sink && !has_many_statements(toposort(rolled), w.limits());
+}
+
 UOp loops(Work& w, Trace*, Notes) {
   w.has_writes = std::ranges::any_of(w.nodes(), [](UOp n) { return n.is(Op::STORE); });
-  return w.has_writes ? run_loops(w) : w.sink;
+  if (!w.has_writes || (!w.limits().sequences && rolls_up(w))) return w.sink;
+  return run_loops(w);
 }
 
 UOp roll(Work& w, Trace*, Notes) {

@@ -73,12 +73,21 @@ std::vector<Runs> runs_of(std::span<const LoopStep> steps, size_t bodies) {
 
 class Builder {
  public:
-  Builder(Arena& arena, const LoopProgram& program, const LoopBuffers& buffers,
+  Builder(Arena& arena, const LoopProgram& program, LoopCounts counts, const LoopBuffers& buffers,
           const std::string& device, Tables& tables)
-      : arena_(arena), program_(program), buffers_(buffers), device_(device), tables_(tables) {}
+      : arena_(arena),
+        program_(program),
+        counts_(counts),
+        buffers_(buffers),
+        device_(device),
+        tables_(tables) {}
 
-  LoopKernel run(std::span<const LoopStep> steps) {
+  LoopKernel run(std::span<const LoopStep> steps, StepOrder order) {
     const std::vector<Runs> runs = runs_of(steps, program_.bodies.size());
+    if (order == StepOrder::kAny) {
+      written_.push_back(buffers_.of(program_.bodies[runs[0].body].target));
+      return finish(sink(add_parallel_body(runs[0])));
+    }
     bool is_little = true;
     for (const Runs& r : runs) {
       written_.push_back(buffers_.of(program_.bodies[r.body].target));
@@ -167,7 +176,12 @@ class Builder {
     } else {
       std::vector<uint64_t> starts(r.counts.size());
       for (size_t i = 1; i < starts.size(); i++) starts[i] = starts[i - 1] + r.counts[i - 1];
-      run = range(arena_, number_of(dtypes::index, r.counts, round), arena_.fresh_id());
+      UOp count = number_of(dtypes::index, r.counts, round);
+      if (counts_ == LoopCounts::kBounded) {
+        const int64_t most = int64_t(std::ranges::max(r.counts));
+        count = arena_.make(Op::MIN, dtypes::index, {count, index_const(arena_, most)});
+      }
+      run = range(arena_, count, arena_.fresh_id());
       step_ = index_add(arena_, number_of(dtypes::index, starts, round), run);
     }
     if (run) waits_.push_back(run);
@@ -176,6 +190,21 @@ class Builder {
     if (round && closes == Closes::kRound) loops.push_back(round);
     if (run) loops.push_back(run);
     const UOp store = store_of(body, loops);
+    return loops.empty() ? store : end(store, loops);
+  }
+
+  // Its steps side by side: the launch needs their number, so that is a part of the kernel.
+  UOp add_parallel_body(const Runs& r) {
+    body_ = &program_.bodies[r.body];
+    numbers_in_ = Numbers::kFormulas;
+    std::vector<UOp> loops;
+    step_ = index_const(arena_, 0);
+    if (r.steps.size() > 1) {
+      step_ = range(arena_, int64_t(r.steps.size()), arena_.fresh_id(), AxisType::kGlobal);
+      loops.push_back(step_);
+    }
+    set_parameters(r);
+    const UOp store = store_of(*body_, loops);
     return loops.empty() ? store : end(store, loops);
   }
 
@@ -205,7 +234,8 @@ class Builder {
     return bits == 0 || bits == bits_of_int(type, 1) || bits == bits_of_int(type, -1);
   }
   Dim count_of(size_t count) {
-    if (numbers_in_ == Numbers::kFormulas) return int64_t(count);
+    const bool is_known = numbers_in_ == Numbers::kFormulas || counts_ == LoopCounts::kBounded;
+    if (is_known) return int64_t(count);
     return single(dtypes::index, count);
   }
 
@@ -478,6 +508,7 @@ class Builder {
 
   Arena& arena_;
   const LoopProgram& program_;
+  LoopCounts counts_;
   const LoopBuffers& buffers_;
   std::string device_;
   Tables& tables_;
@@ -499,10 +530,20 @@ class Builder {
 
 }  // namespace
 
-LoopKernel loop_kernel(const LoopProgram& program, std::span<const LoopStep> steps,
-                       const LoopBuffers& buffers, const std::string& device, Tables& tables) {
+LoopKernel loop_kernel(const LoopProgram& program, std::span<const LoopStep> steps, StepOrder order,
+                       LoopCounts counts, const LoopBuffers& buffers, const std::string& device,
+                       Tables& tables) {
   Arena& arena = buffers.memories.empty() ? buffers.slots[0].arena() : buffers.memories[0].arena();
-  return Builder(arena, program, buffers, device, tables).run(steps);
+  return Builder(arena, program, counts, buffers, device, tables).run(steps, order);
+}
+
+double most_iterations(const LoopProgram& program, std::span<const LoopStep> steps) {
+  double all = 0;
+  for (const Runs& r : runs_of(steps, program.bodies.size())) {
+    const auto most = double(std::ranges::max(r.counts));
+    all += double(r.counts.size()) * most * program.bodies[r.body].work;
+  }
+  return all;
 }
 
 }  // namespace weft

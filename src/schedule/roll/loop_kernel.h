@@ -36,8 +36,17 @@ struct LoopKernel {
 //       STORE(INDEX(AFTER(memory, what came before, g), offset), value)
 //
 // Parameters are formulas of the number of the step, or elements of tables that are added to
-// `tables`, on `device`.
-LoopKernel loop_kernel(const LoopProgram& program, std::span<const LoopStep> steps,
-                       const LoopBuffers& buffers, const std::string& device, Tables& tables);
+// `tables`, on `device`. Steps of one body that may run in any order are a loop over the whole
+// device (AxisType::kGlobal).
+enum class StepOrder : uint8_t { kGiven, kAny };
+// Whether numbers of iterations may come from tables alone, or are known in the kernel to be at
+// most something: drivers of GPUs end threads that run on.
+enum class LoopCounts : uint8_t { kInTables, kBounded };
+LoopKernel loop_kernel(const LoopProgram& program, std::span<const LoopStep> steps, StepOrder order,
+                       LoopCounts counts, const LoopBuffers& buffers, const std::string& device,
+                       Tables& tables);
+
+// Operations that the loops of a kernel of these steps may do, by what is known of them.
+double most_iterations(const LoopProgram& program, std::span<const LoopStep> steps);
 
 }  // namespace weft

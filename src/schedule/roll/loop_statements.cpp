@@ -9,9 +9,11 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "base/hash.h"
 #include "ir/arena.h"
 #include "ir/dim.h"
 #include "ir/node.h"
@@ -64,11 +66,12 @@ bool may_meet(const Region& a, const Region& b) {
 }  // namespace
 
 LoopStatements::LoopStatements(std::span<const UOp> order, const LoopEvents& events,
-                               OutputMemory outputs)
+                               OutputMemory outputs, LoopCuts cuts)
     : order_(order),
       arena_(order.back().arena()),
       events_(events),
       outputs_(outputs),
+      cuts_(cuts),
       kept_of_(arena_),
       copy_of_(arena_),
       owners_(arena_),
@@ -77,6 +80,7 @@ LoopStatements::LoopStatements(std::span<const UOp> order, const LoopEvents& eve
       is_cut_(arena_),
       seen_(arena_) {
   find_cuts();
+  if (cuts_ == LoopCuts::kAlike) cut_alike();
   find_kept();
   if (!find_times()) return;
   order_statements();
@@ -124,7 +128,9 @@ void LoopStatements::find_cuts() {
     depth = std::min(depth, 2 * kMostInlined);
     const bool is_shared = users.number(n) > 1 && !is_boundary.has(n);
     const uint64_t most = is_moved.has(n) ? kMostMoved : kMostInlined;
-    if (is_elementwise(n.op()) && (size > kMostInlined || (is_shared && depth > most))) {
+    const bool is_cut =
+        cuts_ == LoopCuts::kAll || size > kMostInlined || (is_shared && depth > most);
+    if (is_elementwise(n.op()) && is_cut && !is_simple) {
       is_cut_.put_number(n, 1);
       size = 1;
     }
@@ -132,6 +138,43 @@ void LoopStatements::find_cuts() {
     if (is_boundary.has(n) || n.is(Op::REDUCE_AXIS)) depth = 1;
     if (depth > 0) depths.put_number(n, depth);
   }
+}
+
+// The form of a value is what it is computed by, down to memory, constants and what several use.
+void LoopStatements::cut_alike() {
+  constexpr uint64_t k_leaf = 1, k_simple = 2, k_mask = (uint64_t(1) << 47) - 1;
+  NodeMap users(arena_), forms(arena_), whole(arena_);
+  for (UOp n : order_) {
+    for (UOp s : n.srcs()) users.put_number(s, users.number(s) + 1);
+  }
+  std::unordered_set<uint64_t> stored;
+  const auto find_forms = [&](bool cuts) {
+    for (UOp n : order_) {
+      if (n.dtype().is_void()) continue;
+      uint64_t form = k_leaf;
+      const bool is_leaf = events_.has_memory(n) || n.is(Op::REDUCE_AXIS) || is_cut_.has(n);
+      if (is_simple_.has(n)) {
+        form = k_simple;
+      } else if (is_movement(n.op())) {
+        form = forms.number(n.src(0));
+      } else if (!is_leaf && n.src_count() > 0) {
+        Hash128 hash = mix(mix(Hash128{}, uint64_t(n.op())), n.dtype().packed());
+        for (UOp s : n.srcs()) hash = mix(hash, forms.number(s));
+        form = (hash.low & k_mask) | 4;
+        if (cuts && is_elementwise(n.op()) && stored.contains(form)) is_cut_.put_number(n, 1);
+        if (users.number(n) > 1 || is_cut_.has(n)) form = k_leaf;
+        whole.put_number(n, (hash.low & k_mask) | 4);
+      }
+      forms.put_number(n, form);
+    }
+  };
+  find_forms(false);
+  for (const LoopEvent& e : events_.events()) {
+    UOp value = e.value;
+    while (is_movement(value.op())) value = value.src(0);
+    if (whole.has(value)) stored.insert(whole.number(value));
+  }
+  find_forms(true);
 }
 
 LoopKept& LoopStatements::keep(UOp n) {

@@ -34,7 +34,7 @@ struct LoopSlots {
   bool is_output;
   bool is_full = false;  // of one large output
   bool is_of_memories = false;
-  int64_t size = 0;      // elements
+  int64_t size = 0;  // elements
   size_t values = 0;
 };
 
@@ -55,9 +55,18 @@ struct LoopLeaf {
   Region region;
 };
 
+// Where formulas are cut into statements.
+enum class LoopCuts : uint8_t {
+  kLong,   // where they are long
+  kAlike,  // also at each part that has the form of something that is stored: the turns of a loop
+           // whose writes later ones cover, so that values alone are left, nested at random depths
+  kAll,    // at each operation
+};
+
 class LoopStatements {
  public:
-  LoopStatements(std::span<const UOp> order, const LoopEvents& events, OutputMemory outputs);
+  LoopStatements(std::span<const UOp> order, const LoopEvents& events, OutputMemory outputs,
+                 LoopCuts cuts);
   LoopStatements(const LoopStatements&) = delete;
   LoopStatements& operator=(const LoopStatements&) = delete;
 
@@ -96,6 +105,7 @@ class LoopStatements {
   bool refuse(UOp node, std::string reason);
   void find_kept();
   void find_cuts();
+  void cut_alike();
   void own(UOp n, uint32_t owner);
   void pass_on(UOp n, uint32_t owner);
   LoopKept& keep(UOp n);
@@ -124,6 +134,7 @@ class LoopStatements {
   Arena& arena_;
   const LoopEvents& events_;
   OutputMemory outputs_;
+  LoopCuts cuts_;
   NodeMap kept_of_;  // 1 + number
   NodeMap copy_of_;  // of a read: 1 + number of its copy
   NodeMap owners_, is_simple_, is_repeated_, is_cut_;

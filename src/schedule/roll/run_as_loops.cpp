@@ -5,6 +5,9 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,6 +32,7 @@
 #include "schedule/roll/loop_bodies.h"
 #include "schedule/roll/loop_events.h"
 #include "schedule/roll/loop_kernel.h"
+#include "schedule/roll/loop_levels.h"
 #include "schedule/roll/loop_statements.h"
 #include "schedule/roll/region.h"
 #include "schedule/roll/sums_of_parts.h"
@@ -39,10 +43,27 @@ namespace {
 
 constexpr size_t kLeastStatements = 16;    // fewer are left to the other passes
 constexpr size_t kLeastRepeats = 4;        // statements for each body, some of them large
-constexpr size_t kOperationsOfOne = 8;     // statement, about
+constexpr size_t kOperationsOfOne = 4;     // statement, about
 constexpr int64_t kMostRounded = 1 << 14;  // elements of slots: a size that many programs have
 constexpr size_t kMostTables = 4;          // of one kernel, about
-constexpr size_t kMostBodies = 24;         // of one kernel
+constexpr size_t kMostBodies = 64;         // of one kernel
+constexpr size_t kManyBodies = 24;         // of a program: other cuts may do with fewer
+constexpr size_t kManyRepeats =
+    8;  // statements for each body, where nothing is written, of so many
+// Where the loops of a kernel cannot follow each other across a device, one thread runs them: the
+// operations of a statement that it does as soon as a kernel of its own starts.
+constexpr double kMostWorkOfThread = 256;
+// Kernels whose steps run side by side: so many, or a share of the steps.
+constexpr size_t kFewLaunches = 4, kMostLaunches = 32, kStepsOfLaunch = 32;
+
+// Drivers of WebGPU end a thread that runs more than 65,535 iterations of loops.
+double most_iterations_on(const std::string& device) {
+  return device.starts_with("WEBGPU") ? 60'000 : std::numeric_limits<double>::infinity();
+}
+
+double most_work(const KernelLimits& limits) {
+  return limits.sequences ? kMostWork : kMostWorkOfThread;
+}
 
 int64_t numel_of(UOp n) {
   int64_t count = 1;
@@ -72,16 +93,7 @@ class Composer {
   }
 
   LoopSchedule run(UOp sink) {
-    const std::vector<LoopStep>& steps = program_.steps;
-    for (size_t i = 0; i < steps.size();) {
-      const size_t end = end_of_loops(i);
-      if (end > i) {
-        add_loops(std::span(steps).subspan(i, end - i));
-        i = end;
-      } else {
-        add_graph(steps[i++]);
-      }
-    }
+    if (limits_.sequences || !add_levels()) add_in_order();
     std::vector<UOp> srcs;
     for (UOp s : sink.srcs()) srcs.push_back(output(s));
     result_.graph = {arena_.with_srcs(sink, srcs), std::move(asts_)};
@@ -89,6 +101,41 @@ class Composer {
   }
 
  private:
+  void add_in_order() {
+    const std::vector<LoopStep>& steps = program_.steps;
+    for (size_t i = 0; i < steps.size();) {
+      size_t end = end_of_loops(i);
+      while (end > i + 1 && !limits_.sequences &&
+             most_iterations(program_, std::span(steps).subspan(i, end - i)) >
+                 most_iterations_on(device_)) {
+        end = i + (end - i) / 2;
+      }
+      if (end > i) {
+        add_loops(std::span(steps).subspan(i, end - i), StepOrder::kGiven);
+        i = end;
+      } else {
+        add_graph(steps[i++]);
+      }
+    }
+  }
+
+  // Level by level, body by body, if they are few.
+  bool add_levels() {
+    const auto is_small = [&](const LoopBody& b) { return b.work <= kMostWork; };
+    if (!std::ranges::all_of(program_.bodies, is_small)) return false;
+    const std::optional<std::vector<uint32_t>> levels = step_levels(program_);
+    if (!levels) return false;
+    std::map<std::pair<uint32_t, uint32_t>, std::vector<LoopStep>> launches;
+    for (size_t i = 0; i < levels->size(); i++) {
+      const LoopStep& step = program_.steps[i];
+      launches[{(*levels)[i], step.body}].push_back(step);
+      if (launches.size() > kMostLaunches) return false;
+    }
+    if (launches.size() > std::max(kFewLaunches, levels->size() / kStepsOfLaunch)) return false;
+    for (const auto& [key, steps] : launches) add_loops(steps, StepOrder::kAny);
+    return true;
+  }
+
   // Past the small statements from `first` on that one kernel can run.
   size_t end_of_loops(size_t first) const {
     std::vector<uint32_t> bodies;
@@ -106,7 +153,7 @@ class Composer {
           !bodies.empty() &&
           (bodies.size() == kMostBodies || statements > limits_.statements ||
            reductions > limits_.accumulators || buffers.size() + kMostTables > limits_.buffers);
-      if (b.work > kMostWork || is_full) break;
+      if (b.work > most_work(limits_) || is_full) break;
       bodies.push_back(body);
     }
     return i;
@@ -137,8 +184,10 @@ class Composer {
     }
   }
 
-  void add_loops(std::span<const LoopStep> steps) {
-    const LoopKernel kernel = loop_kernel(program_, steps, buffers_, device_, result_.tables);
+  void add_loops(std::span<const LoopStep> steps, StepOrder order) {
+    const LoopKernel kernel = loop_kernel(
+        program_, steps, order, limits_.sequences ? LoopCounts::kInTables : LoopCounts::kBounded,
+        buffers_, device_, result_.tables);
     const uint32_t number = asts_.number(kernel.ast);
     std::vector<UOp> srcs{index_const(arena_, number)};
     for (UOp memory : kernel.memories) srcs.push_back(now(memory));
@@ -298,9 +347,33 @@ bool has_known_sizes(std::span<const UOp> order) {
   });
 }
 
-// Whether there may be something to gain: cheap, for all graphs. A graph without writes has as many
-// statements as its sums and its formulas fill, if they are small.
-bool has_many_statements(std::span<const UOp> order) {
+struct LoopPlan {
+  std::unique_ptr<const LoopStatements> statements;
+  LoopProgram program;
+};
+
+LoopPlan plan_of(std::span<const UOp> order, const LoopEvents& events, OutputMemory outputs,
+                 LoopCuts cuts) {
+  LoopPlan plan{std::make_unique<const LoopStatements>(order, events, outputs, cuts), {}};
+  if (!plan.statements->refusal()) plan.program = loop_program(*plan.statements);
+  return plan;
+}
+
+// What the first statement computes whose body no other has.
+UOp one_of_a_kind(const LoopPlan& plan) {
+  std::vector<uint32_t> steps(plan.program.bodies.size());
+  for (const LoopStep& s : plan.program.steps) steps[s.body]++;
+  const auto is_alone = [&](const LoopStep& s) { return steps[s.body] == 1; };
+  const auto at = std::ranges::find_if(plan.program.steps, is_alone);
+  const LoopStep& step = at == plan.program.steps.end() ? plan.program.steps[0] : *at;
+  return plan.statements->root_of(plan.statements->statements()[step.statement]);
+}
+
+}  // namespace
+
+// A graph without writes has as many statements as its sums and its formulas fill, if they are
+// small.
+bool has_many_statements(std::span<const UOp> order, const KernelLimits& limits) {
   size_t writes = 0, sums = 0, operations = 0;
   double most = 0;
   for (UOp n : order) {
@@ -312,16 +385,15 @@ bool has_many_statements(std::span<const UOp> order) {
   if (writes + sums + operations / kOperationsOfOne < kLeastStatements) return false;
   if (!has_known_sizes(order)) return false;
   for (UOp n : order) most = std::max(most, double(numel_of(n)));
-  return most <= kMostWork;
+  return most <= most_work(limits);
 }
-
-}  // namespace
 
 std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const KernelLimits& limits,
                                          const std::string& device, OutputMemory outputs,
                                          LoopRefusal& refusal) {
-  const bool is_forced = config().schedule > 1;
-  if (!limits.sequences || !(is_forced || has_many_statements(order))) return {};
+  const int schedule = config().schedule;
+  const bool is_forced = schedule == 2 || schedule > 3;
+  if (!is_forced && !has_many_statements(order, limits)) return {};
   std::vector<UOp> rewritten;
   const auto go_on_with = [&](UOp made) {
     if (made == order.back()) return;
@@ -336,27 +408,38 @@ std::optional<LoopSchedule> run_as_loops(std::span<const UOp> order, const Kerne
     refusal = *events.refusal();
     return {};
   }
-  const LoopStatements statements(order, events, outputs);
-  if (statements.refusal()) {
-    refusal = *statements.refusal();
+  const LoopCuts first = schedule == 4   ? LoopCuts::kAlike
+                         : schedule == 5 ? LoopCuts::kAll
+                                         : LoopCuts::kLong;
+  LoopPlan plan = plan_of(order, events, outputs, first);
+  if (plan.statements->refusal()) {
+    refusal = *plan.statements->refusal();
     return {};
   }
-  const LoopProgram program = loop_program(statements);
-  const auto is_small = [&](const LoopStep& s) { return program.bodies[s.body].work <= kMostWork; };
+  for (const LoopCuts cuts : {LoopCuts::kAlike, LoopCuts::kAll}) {
+    if (plan.program.bodies.size() <= kManyBodies) break;
+    LoopPlan other = plan_of(order, events, outputs, cuts);
+    const bool is_better = 2 * other.program.bodies.size() < plan.program.bodies.size();
+    if (!other.statements->refusal() && is_better) plan = std::move(other);
+  }
+  const LoopProgram& program = plan.program;
+  const auto is_small = [&](const LoopStep& s) {
+    return program.bodies[s.body].work <= most_work(limits);
+  };
   const size_t small = size_t(std::ranges::count_if(program.steps, is_small));
   const size_t bodies = program.bodies.size();
   const bool has_writes = !events.events().empty();
-  const bool repeats =
-      small == program.steps.size() && has_writes
-          ? 2 * small >= 3 * bodies
-          : small >= kLeastRepeats * bodies && (has_writes || bodies <= kMostBodies);
+  const size_t least = has_writes || bodies <= kManyBodies ? kLeastRepeats : kManyRepeats;
+  const bool repeats = small == program.steps.size() && has_writes ? 2 * small >= 3 * bodies
+                                                                   : small >= least * bodies;
   const bool pays = small >= kLeastStatements && repeats;
   if (!pays && !is_forced) {
-    refusal = {sink, fmt::format("{} statements have {} different bodies", program.steps.size(),
-                                 program.bodies.size())};
+    refusal = {one_of_a_kind(plan),
+               fmt::format("{} statements have {} different bodies, such as that of",
+                           program.steps.size(), program.bodies.size())};
     return {};
   }
-  return Composer(sink, statements, program, limits, device).run(sink);
+  return Composer(sink, *plan.statements, program, limits, device).run(sink);
 }
 
 }  // namespace weft

@@ -15,6 +15,9 @@
 
 namespace weft {
 
+// Whether there may be something to gain: cheap, for all graphs.
+bool has_many_statements(std::span<const UOp> order, const KernelLimits& limits);
+
 struct LoopSchedule {
   KernelGraph graph;
   Tables tables;  // contents of the BUFFERs that were made
