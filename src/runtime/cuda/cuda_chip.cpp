@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <utility>
 
-#include "base/config.h"
 #include "codegen/target.h"
 #include "runtime/cuda/cuda_compiler.h"
 #include "runtime/gpu/gpu_machine.h"
@@ -36,7 +35,7 @@ Target target_of_chip(Target target, const CudaChip& chip) {
   }
   out.narrow_indices = true;
   out.limits.sequences = false;
-  if (config().schedule == 3) out.limits.tile_bytes = out.tensor.local_bytes;
+  out.limits.tile_bytes = out.tensor.local_bytes;
   return out;
 }
 
