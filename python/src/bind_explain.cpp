@@ -101,6 +101,7 @@ void bind_explain(nb::module_& m) {
             const InterpreterReleased released;
             const Measured measured = measure_graph(graph.root, find_device(device), repeats);
             std::vector<std::pair<std::string, uint64_t>> kernels;
+            kernels.reserve(measured.kernels.size());
             for (const Measured::Kernel& k : measured.kernels)
               kernels.emplace_back(k.name, k.nanoseconds);
             return std::tuple(measured.nanoseconds, measured.compile_nanoseconds,

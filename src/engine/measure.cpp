@@ -39,6 +39,7 @@ std::vector<Ref<Buffer>> memory_of(const Schedule& schedule, Device& device) {
     bytes[b.slot] = std::max(bytes[b.slot], Buffer::bytes_for(device, b.dtype, b.size));
   }
   std::vector<Ref<Buffer>> slots;
+  slots.reserve(bytes.size());
   for (const size_t n : bytes) slots.push_back(touched_memory(device, n));
   for (const ScheduledBuffer& b : schedule.buffers) {
     if (b.kind != ScheduledBuffer::Kind::kTable) continue;
@@ -62,9 +63,11 @@ Measured time_schedule(const Schedule& schedule, const PreparedSchedule& prepare
       check_interrupt();
       const KernelCall& call = schedule.calls[i];
       std::vector<Buffer*> arguments;
+      arguments.reserve(call.arguments.size());
       for (const uint32_t a : call.arguments)
         arguments.push_back(slots[schedule.buffers[a].slot].get());
       std::vector<int64_t> variables;
+      variables.reserve(call.variables.size());
       for (const BoundVariable& v : call.variables) variables.push_back(v.value);
       const uint64_t begin = now_ns();
       prepared.kernels[call.kernel].program->run(arguments, variables);

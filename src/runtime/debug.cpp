@@ -31,7 +31,7 @@ std::string time_text(uint64_t nanoseconds) {
 // Of the machine's peak; on a terminal green where it is near, red where it is far.
 std::string share_text(double share) {
   static const bool kIsTerminal = isatty(STDERR_FILENO) != 0;
-  const std::string text = fmt::format("{:3.0f}%", 100 * share);
+  std::string text = fmt::format("{:3.0f}%", 100 * share);
   if (!kIsTerminal) return text;
   return fmt::format("\x1b[{}m{}\x1b[0m", share >= 0.5 ? 32 : share >= 0.15 ? 33 : 31, text);
 }
