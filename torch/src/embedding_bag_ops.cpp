@@ -12,6 +12,7 @@
 #include "formulas.h"
 #include "ir/op.h"
 #include "native.h"
+#include "one_type.h"
 #include "operators.h"
 #include "storage.h"
 #include "tensor/chosen.h"
@@ -152,6 +153,7 @@ at::Tensor sample_weights_backward(const at::Tensor& gradient, const at::Tensor&
                                    const at::Tensor& offset2bag, int64_t mode, int64_t padding) {
   TORCH_CHECK(mode == kSum, "embedding_bag_backward: per_sample_weights only supported for ",
               "mode='sum'");
+  check_one_type(gradient, weight);
   at::Tensor result = empty({indices.numel()}, gradient.scalar_type());
   if (result.numel() == 0) return result;
   const weft::Tensor index = rows_named(indices, weight.size(0));

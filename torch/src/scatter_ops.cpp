@@ -216,6 +216,7 @@ void index_reduce(const at::Tensor& out, int64_t dim, const at::Tensor& index,
 // were.
 at::Tensor unfold_backward(const at::Tensor& grad, at::IntArrayRef sizes, int64_t dim, int64_t size,
                            int64_t step) {
+  TORCH_CHECK_VALUE(step > 0, "step is ", step, " but must be > 0");
   dim = at::maybe_wrap_dim(dim, int64_t(sizes.size()));
   const at::Tensor result = empty(sizes, grad.scalar_type());
   if (result.numel() == 0) return result;
