@@ -91,8 +91,7 @@ std::vector<LoopStep> steps_of(std::span<const LoopLink> links, size_t first, si
   std::vector<LoopStep> out;
   for (size_t i = first; i < end; i++) {
     const LoopLink& l = links[i];
-    LoopStep step{text_of(l.before), std::string(l.rule->name), l.rule->file,
-                  l.rule->line};
+    LoopStep step{text_of(l.before), std::string(l.rule->name), l.rule->file, l.rule->line};
     step.change = change_of(l.before, l.after);
     if (step.change.empty() && i + 1 < links.size()) {
       step.change = change_of(l.before, links[i + 1].before);

@@ -71,6 +71,18 @@ REFUSED = {
         -ones(3, device=d), ones(3, device=d), 0.0, float("inf"), True),
     "noise of another dtype": lambda d: torch.ops.aten.rrelu_with_noise(
         ones(3, device=d), ones(3, device=d).half(), 0.0, 1.0, True),
+    "a histogram of integers": lambda d: torch.histc(ones(3, dtype=torch.int16, device=d), 2),
+    "normal numbers around integers": lambda d: torch.normal(ones(3, dtype=torch.int64, device=d), 1.0),
+    "one running statistic alone": lambda d: torch.ops.aten.native_batch_norm(
+        ones(2, 3, device=d), None, None, ones(3, device=d), None, True, 0.1, 1e-5),
+    "a bias of groups that is a matrix": lambda d: torch.ops.aten.native_group_norm(
+        ones(1, 3, device=d), None, ones(3, 1, device=d), 1, 3, 1, 3, 1e-5),
+    "a mean of bags with weights": lambda d: torch.ops.aten._embedding_bag_forward_only(
+        ones(3, 2, device=d), torch.tensor([0, 1], device=d), torch.tensor([0], device=d), False, 1, False, ones(2, device=d)),
+    "pooling's gradient of another dtype": lambda d: torch.ops.aten._adaptive_avg_pool3d_backward(
+        ones(1, 1, 1, 1, 1, device=d).double(), ones(1, 1, 2, 2, 2, device=d)),
+    "noise of another shape that is not drawn": lambda d: torch.ops.aten.rrelu_with_noise(
+        ones(3, device=d), ones(2, device=d), 0.0, 1.0, False),
     "dropout more often than always": lambda d: torch.ops.aten.native_dropout(ones(2, device=d), 1.5, True),
 }
 

@@ -163,11 +163,12 @@ weft::Tensor rrelu_of(const at::Tensor& self, const at::Tensor& noise, double lo
 void check_rrelu(const at::Tensor& self, const at::Tensor& noise, double lower, double upper,
                  bool training) {
   check_floats(self.scalar_type());
-  if (!training) return;
   TORCH_CHECK(noise.sizes() == self.sizes(),
               "noise tensor shape must match self tensor shape. Got self.shape = ", self.sizes(),
               ", noise.shape = ", noise.sizes());
+  if (!training) return;
   check_one_type(self, noise);
+  if (self.numel() == 0) return;
   TORCH_CHECK(lower <= upper && std::isfinite(upper - lower),
               "rrelu: slopes are drawn between finite bounds, not from ", lower, " to ", upper);
 }

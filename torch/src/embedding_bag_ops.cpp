@@ -63,6 +63,8 @@ Four embedding_bag(const at::Tensor& weight, const at::Tensor& indices, const at
                    bool, int64_t mode, bool, const MaybeTensor& sample_weights,
                    bool include_last_offset, int64_t padding) {
   check_bag(weight, indices, offsets);
+  TORCH_CHECK(mode == kSum || !is_given(sample_weights),
+              "embedding_bag: per_sample_weights only supported with mode='sum'");
   TORCH_CHECK(!include_last_offset || offsets.size(0) >= 1,
               "include_last_offset: number of offset should be at least 1");
   const int64_t count = indices.numel(), size = weight.size(1);
