@@ -24,7 +24,7 @@ namespace weft {
 namespace {
 
 constexpr size_t kMostSteps = 6;  // that are shown
-constexpr size_t kMostText = 160, kMostOfPart = 60;
+constexpr size_t kMostText = 160, kMostOfPart = 60, kMostLevels = 8;
 
 // -------------------------------------------------------------------------------------- the text
 
@@ -62,12 +62,36 @@ std::string with_hole(UOp whole, UOp part, size_t most) {
   return short_form(substitute(whole, {&pair, 1}), most);
 }
 
+// The outer levels of a term, with "..." for what is deeper.
+std::string outer_levels(UOp term, size_t levels) {
+  std::vector<UOp> level{term};
+  for (size_t i = 0; i < levels; i++) {
+    std::vector<UOp> next;
+    for (UOp n : level) next.insert(next.end(), n.srcs().begin(), n.srcs().end());
+    level = std::move(next);
+  }
+  std::vector<std::pair<UOp, UOp>> holes;
+  for (UOp n : level) {
+    if (n.src_count() == 0) continue;
+    holes.emplace_back(n, n.arena().make(Op::VARIABLE, n.dtype(), {}, Arg::name("...")));
+  }
+  return short_form(substitute(term, holes), 2 * kMostText);
+}
+
+// A term that is too long is shown by its outer levels, where terms that grow are different.
+std::string text_of(UOp term) {
+  std::string text = short_form(term, 2 * kMostText);
+  for (size_t levels = kMostLevels; text.size() > kMostText && levels > 0; levels--) {
+    text = outer_levels(term, levels);
+  }
+  return text.size() > kMostText ? short_form(term, kMostText) : text;
+}
+
 std::vector<LoopStep> steps_of(std::span<const LoopLink> links, size_t first, size_t end) {
   std::vector<LoopStep> out;
   for (size_t i = first; i < end; i++) {
     const LoopLink& l = links[i];
-    LoopStep step{short_form(l.before, kMostText), std::string(l.rule->name), l.rule->file,
-                  l.rule->line};
+    LoopStep step{text_of(l.before), std::string(l.rule->name), l.rule->file, l.rule->line};
     step.change = change_of(l.before, l.after);
     if (step.change.empty() && i + 1 < links.size()) {
       step.change = change_of(l.before, links[i + 1].before);
@@ -113,7 +137,7 @@ RewriteLoopError cycle_error(std::string_view pass, std::span<const LoopLink> li
   r.length = links.size() - from;
   r.lead = steps_of(links, 0, std::min(from, kMostSteps));
   r.steps = steps_of(links, from, std::min(links.size(), from + kMostSteps));
-  r.ends_in = short_form(back, kMostText);
+  r.ends_in = text_of(back);
   return RewriteLoopError(std::move(r));
 }
 
@@ -121,7 +145,7 @@ RewriteLoopError growth_error(std::string_view pass, std::span<const LoopLink> l
   LoopReport r{LoopKind::kGrowth, std::string(pass)};
   r.length = links.size();
   r.steps = steps_of(links, 0, std::min(links.size(), kMostSteps));
-  r.ends_in = links.empty() ? "" : short_form(links.back().after, kMostText);
+  r.ends_in = links.empty() ? "" : text_of(links.back().after);
   return RewriteLoopError(std::move(r));
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <fstream>
 #include <ios>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -48,6 +49,15 @@ Output read_output(const std::string& path) {
   return output;
 }
 
+// What is in the folder will be run.
+void check_private(const std::string& folder) {
+  std::optional<Refusal> refusal;
+  const OpenFile opened = PrivateFolder(folder).open(Missing::kStays, refusal);
+  if (!refusal) return;
+  throw Error(fmt::format("{} {}: {} (TMPDIR says where compilers work)", refusal->what,
+                          refusal->path, refusal->why));
+}
+
 std::string how_it_ended(const ChildResult& result, int seconds) {
   switch (result.end) {
     case ChildResult::End::kTimedOut:
@@ -66,6 +76,7 @@ std::vector<std::byte> run_compiler(std::string_view device, std::string_view na
   const int seconds = config().compile_seconds;
   try {
     const TempFolder folder;
+    check_private(folder.path());
     const std::string input = fmt::format("{}/kernel{}", folder.path(), extension),
                       output = folder.path() + "/kernel.o";
     std::ofstream file(input, std::ios::binary);

@@ -45,6 +45,17 @@ def test_growth_on_the_way_down() -> None:
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
+@pytest.mark.parametrize("order", ["bottom-up", "top-down"])
+def test_terms_of_a_large_graph_can_be_told_apart(order: str) -> None:
+    big = n
+    for i in range(200):
+        big = (big * 3 + i).max(i)
+    deepens = rule(Pat.op(Ops.MAX, x, Pat.const("c")), lambda x, c: (x + 1).max(c.arg), name="deepens")
+    e = loop_of(big, RuleSet([deepens]), order)
+    shown = [s.node for s in e.steps]
+    assert e.kind == "growth" and len(set(shown)) == len(shown) >= 3 and all(len(s) <= 160 for s in shown)
+
+
 def test_counting_without_end() -> None:
     up = rule(Pat.op(Ops.ADD, x, Pat.const("c")), lambda x, c: x + (c.arg + 1) % 2**40, name="counts")
     e = loop_of(n + 1, RuleSet([up]))

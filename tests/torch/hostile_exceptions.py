@@ -90,8 +90,10 @@ EXCEPTIONS: tuple[tuple[str, str, str, str], ...] = (
     ("huber_loss_backward*", "differs", "", OUTSIDE),
     ("mse_loss_backward*", "differs", "", OUTSIDE),
     ("binary_cross_entropy*", "differs", "", OUTSIDE),
+    ("native_group_norm_backward", "differs", "", UNCHECKED),  # reads an input with gaps as if it had none
     ("_pdist_forward", "differs", "", EXTREME),
     ("sub*", "differs", "", EXTREME),
+    ("rsub*", "differs", "", EXTREME),
     ("add*mm*", "differs", "", EXTREME),
     ("normal.*_out", "differs", "instead of", "the CPU leaves an output of no elements as it was"),
     ("rrelu_with_noise.out", "differs", "instead of", "the CPU leaves its output as it was"),

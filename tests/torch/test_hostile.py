@@ -52,6 +52,37 @@ REFUSED = {
         ones(2, 2, device=d), ones(2, 2, device=d), 2.0, 7),
     "a scale of two numbers": lambda d: torch.ops.aten._amp_foreach_non_finite_check_and_unscale_(
         [ones(2, device=d)], ones(2, device=d), ones(2, device=d)),
+    "a formula that is not known, of no elements": lambda d: torch.ops.aten.gelu_backward(
+        ones(0, device=d), ones(0, device=d), approximate="nonsense"),
+    "an activation of integers, of no elements": lambda d: torch.nn.functional.mish(ones(0, dtype=torch.int64, device=d)),
+    "a factor that the dtype does not hold, of no elements": lambda d: ones(0, device=d).sub_(1, alpha=1e308),
+    "a shift of floats, of no elements": lambda d: ones(2, 0, device=d) << torch.tensor(1, device=d),
+    "a number that the dtype does not hold, of no elements": lambda d: torch.empty(0, dtype=torch.uint8, device=d).fill_(-1.5),
+    "a bound of logit that the dtype does not hold": lambda d: torch.logit(ones(2, device=d), 1e308),
+    "powers to a number that the dtype does not hold": lambda d: torch.logspace(0, 1e308, 2, device=d),
+    "a loss with weights of another dtype": lambda d: torch.nn.functional.nll_loss(
+        ones(2, 3, device=d).half(), torch.tensor([0, 1], device=d), ones(3, device=d)),
+    "distances' gradient of another dtype": lambda d: torch.ops.aten._pdist_backward(
+        ones(1, device=d), ones(2, 2, device=d), 2.0, ones(1, device=d).double()),
+    "padding's gradient of another dtype": lambda d: torch.ops.aten.replication_pad2d_backward(
+        ones(1, 3, 5, device=d), ones(1, 3, 3, device=d).half(), [0, 2, 0, 0]),
+    "windows a step back": lambda d: torch.ops.aten.unfold_backward(ones(4, device=d), [0], -1, 2, -6),
+    "slopes between bounds without end": lambda d: torch.ops.aten.rrelu_with_noise(
+        -ones(3, device=d), ones(3, device=d), 0.0, float("inf"), True),
+    "noise of another dtype": lambda d: torch.ops.aten.rrelu_with_noise(
+        ones(3, device=d), ones(3, device=d).half(), 0.0, 1.0, True),
+    "a histogram of integers": lambda d: torch.histc(ones(3, dtype=torch.int16, device=d), 2),
+    "normal numbers around integers": lambda d: torch.normal(ones(3, dtype=torch.int64, device=d), 1.0),
+    "one running statistic alone": lambda d: torch.ops.aten.native_batch_norm(
+        ones(2, 3, device=d), None, None, ones(3, device=d), None, True, 0.1, 1e-5),
+    "a bias of groups that is a matrix": lambda d: torch.ops.aten.native_group_norm(
+        ones(1, 3, device=d), None, ones(3, 1, device=d), 1, 3, 1, 3, 1e-5),
+    "a mean of bags with weights": lambda d: torch.ops.aten._embedding_bag_forward_only(
+        ones(3, 2, device=d), torch.tensor([0, 1], device=d), torch.tensor([0], device=d), False, 1, False, ones(2, device=d)),
+    "pooling's gradient of another dtype": lambda d: torch.ops.aten._adaptive_avg_pool3d_backward(
+        ones(1, 1, 1, 1, 1, device=d).double(), ones(1, 1, 2, 2, 2, device=d)),
+    "noise of another shape that is not drawn": lambda d: torch.ops.aten.rrelu_with_noise(
+        ones(3, device=d), ones(2, device=d), 0.0, 1.0, False),
     "dropout more often than always": lambda d: torch.ops.aten.native_dropout(ones(2, device=d), 1.5, True),
 }
 
@@ -86,6 +117,13 @@ REFUSED_HERE = {
 def test_what_cannot_be_is_refused(name):
     with pytest.raises((RuntimeError, ValueError)):
         REFUSED_HERE[name]()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_width_that_is_no_number_holds_nothing(device):
+    x = torch.arange(-3.0, 4.0, device=device)
+    assert torch.nn.functional.hardshrink(x, float("nan")).tolist() == x.tolist()
+    assert torch.ops.aten.hardshrink_backward(x, x, float("nan")).tolist() == x.tolist()
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -125,7 +125,8 @@ weft::Tensor softplus_backward(const Shaped& s, TensorRef grad, TensorRef self, 
 weft::Tensor shrink_backward(const Shaped& s, TensorRef grad, TensorRef self, ScalarRef lambda) {
   const double width = real_of(s, lambda);
   const auto f = [&](const Term& g, const Term& x) {
-    return where(!((x < -width) | (width < x)), 0.0, g);
+    const Term is_above = (-width < x) | (x == -width), is_below = (x < width) | (x == width);
+    return where(is_above & is_below, 0.0, g);
   };
   return compute_floats(s, f, grad, self);
 }

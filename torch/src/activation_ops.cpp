@@ -24,6 +24,7 @@
 #include "generator.h"
 #include "halves.h"
 #include "native.h"
+#include "one_type.h"
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
@@ -114,8 +115,8 @@ weft::Tensor softshrink(const Shaped& s, const at::Tensor& a, const at::Scalar& 
 weft::Tensor hardshrink(const Shaped& s, const at::Tensor& a, const at::Scalar& lambda) {
   const double width = real_of(s, lambda);
   const auto f = [&](const Term& x) {
-    const Term is_inside = !((x < -width) | (width < x) | is_nan(x));
-    return where(is_inside, 0.0, x);
+    const Term is_above = (-width < x) | (x == -width), is_below = (x < width) | (x == width);
+    return where(is_above & is_below, 0.0, x);
   };
   return compute_floats(s, f, a);
 }
@@ -130,6 +131,7 @@ std::tuple<at::Tensor, at::Tensor> log_sigmoid(const at::Tensor& self) {
 std::tuple<at::Tensor&, at::Tensor&> log_sigmoid_out(const at::Tensor& self, at::Tensor& out,
                                                      at::Tensor& buffer) {
   check_floats(self.scalar_type());
+  check_one_type(self, out);
   at::native::resize_output(out, self.sizes());
   if (self.numel() != 0) put(out, operand(self).logsigmoid());
   return {out, buffer};
@@ -158,15 +160,21 @@ weft::Tensor rrelu_of(const at::Tensor& self, const at::Tensor& noise, double lo
   put(noise, slope);
   return x.mul(slope);
 }
-void check_rrelu(const at::Tensor& self, const at::Tensor& noise, bool training) {
+void check_rrelu(const at::Tensor& self, const at::Tensor& noise, double lower, double upper,
+                 bool training) {
   check_floats(self.scalar_type());
-  TORCH_CHECK(!training || noise.sizes() == self.sizes(),
+  TORCH_CHECK(noise.sizes() == self.sizes(),
               "noise tensor shape must match self tensor shape. Got self.shape = ", self.sizes(),
               ", noise.shape = ", noise.sizes());
+  if (!training) return;
+  check_one_type(self, noise);
+  if (self.numel() == 0) return;
+  TORCH_CHECK(lower <= upper && std::isfinite(upper - lower),
+              "rrelu: slopes are drawn between finite bounds, not from ", lower, " to ", upper);
 }
 at::Tensor rrelu(const at::Tensor& self, at::Tensor& noise, const at::Scalar& lower,
                  const at::Scalar& upper, bool training, Generator generator) {
-  check_rrelu(self, noise, training);
+  check_rrelu(self, noise, real_of(lower), real_of(upper), training);
   at::Tensor result = empty(self.sizes(), self.scalar_type());
   if (self.numel() == 0) return result;
   put(result, rrelu_of(self, noise, real_of(lower), real_of(upper), training, generator));
@@ -174,7 +182,7 @@ at::Tensor rrelu(const at::Tensor& self, at::Tensor& noise, const at::Scalar& lo
 }
 at::Tensor& rrelu_(at::Tensor& self, at::Tensor& noise, const at::Scalar& lower,
                    const at::Scalar& upper, bool training, Generator generator) {
-  check_rrelu(self, noise, training);
+  check_rrelu(self, noise, real_of(lower), real_of(upper), training);
   if (self.numel() == 0) return self;
   put(self, rrelu_of(self, noise, real_of(lower), real_of(upper), training, generator));
   return self;
@@ -182,7 +190,7 @@ at::Tensor& rrelu_(at::Tensor& self, at::Tensor& noise, const at::Scalar& lower,
 at::Tensor& rrelu_out(const at::Tensor& self, at::Tensor& noise, const at::Scalar& lower,
                       const at::Scalar& upper, bool training, Generator generator,
                       at::Tensor& out) {
-  check_rrelu(self, noise, training);
+  check_rrelu(self, noise, real_of(lower), real_of(upper), training);
   at::native::resize_output(out, self.sizes());
   if (self.numel() == 0) return out;
   put(out, rrelu_of(self, noise, real_of(lower), real_of(upper), training, generator));

@@ -19,6 +19,7 @@
 #include "formulas.h"
 #include "ir/op.h"
 #include "native.h"
+#include "one_type.h"
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
@@ -137,6 +138,7 @@ at::Tensor avg_backward(const at::Tensor& gradient, const at::Tensor& self) {
   TORCH_CHECK(gradient.sizes().slice(0, before) == self.sizes().slice(0, before),
               "adaptive_avg_pool_backward: a gradient of shape ", gradient.sizes(),
               " does not fit an input of ", self.sizes());
+  check_one_type(self, gradient);
   at::Tensor result = empty(self.sizes(), self.scalar_type());
   const auto format = self.suggest_memory_format();
   if (format != c10::MemoryFormat::Contiguous && result.dim() == int64_t(count) + 2) {

@@ -52,6 +52,8 @@ int64_t elements_per_channel(const at::Tensor& input) {
 }
 
 void check_channels(const at::Tensor& input, const MaybeTensor& x, const char* what) {
+  TORCH_CHECK(!is_given(x) || x->dim() == 1, what, " should have 1 axis, not ",
+              is_given(x) ? x->dim() : 0);
   TORCH_CHECK(!is_given(x) || x->numel() == input.size(1), what, " should contain ", input.size(1),
               " elements not ", is_given(x) ? x->numel() : 0);
 }
@@ -163,6 +165,8 @@ Three batch_norm(const at::Tensor& input, const MaybeTensor& weight, const Maybe
   check_channels(input, bias, "bias");
   check_channels(input, running_mean, "running_mean");
   check_channels(input, running_var, "running_var");
+  TORCH_CHECK_VALUE(is_given(running_mean) == is_given(running_var),
+                    "running_mean and running_var must either both be None or neither be None");
   const c10::ScalarType type = input.scalar_type(), kept = type_of_statistics(input, weight);
   const c10::MemoryFormat format = input.suggest_memory_format();
   const auto none = [&] { return empty({0}, kept); };

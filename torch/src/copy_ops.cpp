@@ -149,7 +149,8 @@ weft::Tensor filling(const at::Scalar& value, c10::ScalarType type) {
 }
 
 at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value) {
-  if (self.numel() != 0) put(self, filling(value, self.scalar_type()));
+  const weft::Tensor filled = filling(value, self.scalar_type());
+  if (self.numel() != 0) put(self, filled);
   return self;
 }
 

@@ -120,6 +120,8 @@ at::Tensor& logspace_out(const Scalar& start, const Scalar& end, int64_t steps, 
     return put_flat(out, number(only, type == c10::kDouble ? type : c10::kFloat).reshape({1}));
   }
   refuse_bools("logspace_cpu", out);
+  checked_number(start, type);
+  checked_number(end, type);
   // Powers are rounded once: to an integer they are cut.
   const DType in = widest_float(weft_device());
   return put_flat(out, spaced(start, end, steps, type).cast(in).reverse_pow(base));

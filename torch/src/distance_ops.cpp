@@ -15,6 +15,7 @@
 #include "convert.h"
 #include "formulas.h"
 #include "native.h"
+#include "one_type.h"
 #include "operators.h"
 #include "storage.h"
 #include "tensor/calls.h"
@@ -140,6 +141,8 @@ at::Tensor pdist(const at::Tensor& self, double p) {
 
 at::Tensor pdist_backward(const at::Tensor& gradient, const at::Tensor& self, double p,
                           const at::Tensor& distances) {
+  check_one_type(self, gradient);
+  check_one_type(self, distances);
   at::Tensor result = empty(self.sizes(), self.scalar_type());
   if (result.numel() == 0) return result;
   if (distances.numel() == 0) {

@@ -12,6 +12,7 @@
 #include "formulas.h"
 #include "ir/op.h"
 #include "native.h"
+#include "one_type.h"
 #include "operators.h"
 #include "storage.h"
 #include "tensor/chosen.h"
@@ -62,6 +63,8 @@ Four embedding_bag(const at::Tensor& weight, const at::Tensor& indices, const at
                    bool, int64_t mode, bool, const MaybeTensor& sample_weights,
                    bool include_last_offset, int64_t padding) {
   check_bag(weight, indices, offsets);
+  TORCH_CHECK(mode == kSum || !is_given(sample_weights),
+              "embedding_bag: per_sample_weights only supported with mode='sum'");
   TORCH_CHECK(!include_last_offset || offsets.size(0) >= 1,
               "include_last_offset: number of offset should be at least 1");
   const int64_t count = indices.numel(), size = weight.size(1);
@@ -152,6 +155,7 @@ at::Tensor sample_weights_backward(const at::Tensor& gradient, const at::Tensor&
                                    const at::Tensor& offset2bag, int64_t mode, int64_t padding) {
   TORCH_CHECK(mode == kSum, "embedding_bag_backward: per_sample_weights only supported for ",
               "mode='sum'");
+  check_one_type(gradient, weight);
   at::Tensor result = empty({indices.numel()}, gradient.scalar_type());
   if (result.numel() == 0) return result;
   const weft::Tensor index = rows_named(indices, weight.size(0));

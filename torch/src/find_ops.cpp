@@ -243,6 +243,8 @@ at::Tensor bincount(const at::Tensor& self, const std::optional<at::Tensor>& wei
 at::Tensor& histc_out(const at::Tensor& self, int64_t bins, const at::Scalar& least,
                       const at::Scalar& most, at::Tensor& out) {
   TORCH_CHECK(bins > 0, "torch.histc(): bins must be > 0, but got ", bins);
+  TORCH_CHECK_NOT_IMPLEMENTED(c10::isFloatingType(self.scalar_type()),
+                              "\"histogram_cpu\" not implemented for '", self.scalar_type(), "'");
   TORCH_CHECK(self.scalar_type() == out.scalar_type(),
               "torch.histogram: input tensor and hist tensor should have the same dtype, but got "
               "input ",

@@ -17,6 +17,7 @@
 #include "convert.h"
 #include "formulas.h"
 #include "native.h"
+#include "one_type.h"
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
@@ -92,6 +93,7 @@ constexpr auto kLoss = row("nll_loss", [](bool is_weight, int64_t reduction, con
 
 Two forward(const at::Tensor& self, const at::Tensor& target, const MaybeTensor& weight,
             int64_t reduction, int64_t ignored) {
+  check_one_type(self, weight);
   const weft::Tensor x = wide_operand(self), t = operand(target);
   const Classes among = classes_for(self, t, ignored);
   if (is_given(weight)) {
@@ -129,6 +131,9 @@ constexpr auto kLossBackward =
 weft::Tensor backward(const at::Tensor& gradient, const at::Tensor& self, const at::Tensor& target,
                       const MaybeTensor& weight, int64_t reduction, int64_t ignored,
                       const at::Tensor& total_weight) {
+  check_one_type(self, gradient);
+  check_one_type(self, weight);
+  check_one_type(self, total_weight);
   const weft::Tensor g = wide_operand(gradient), t = operand(target);
   const Classes among = classes_for(self, t, ignored);
   const weft::Tensor total = wide_operand(total_weight);

@@ -198,13 +198,14 @@ struct Groups {
     return p.reshape({1, groups, c / groups, 1});
   }
   weft::Tensor of_statistic(const weft::Tensor& s) const { return s.reshape({n, groups, 1, 1}); }
+  bool is_vector(const at::Tensor& x) const { return x.dim() == 1 && x.numel() == c; }
   void check(const at::Tensor& x, const MaybeTensor& weight, const MaybeTensor& bias) const {
     TORCH_CHECK(x.numel() == n * c * places, "Expected ", n, "x", c, "x", places, " elements, got ",
                 x.sizes());
-    TORCH_CHECK(!is_given(weight) || weight->numel() == c, "Expected weight to be a vector of ",
+    TORCH_CHECK(!is_given(weight) || is_vector(*weight), "Expected weight to be a vector of ",
                 "size equal to the number of channels in input, but got weight of shape ",
                 weight->sizes());
-    TORCH_CHECK(!is_given(bias) || bias->numel() == c, "Expected bias to be a vector of size ",
+    TORCH_CHECK(!is_given(bias) || is_vector(*bias), "Expected bias to be a vector of size ",
                 "equal to the number of channels in input, but got bias of shape ", bias->sizes());
   }
 };

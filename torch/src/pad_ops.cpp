@@ -26,6 +26,7 @@
 #include "convert.h"
 #include "formulas.h"
 #include "native.h"
+#include "one_type.h"
 #include "operators.h"
 #include "storage.h"
 #include "structured.h"
@@ -150,6 +151,7 @@ at::Tensor unshaped_backward(const at::Tensor& gradient, const at::Tensor& self,
                              IntArrayRef padding) {
   check_padded<count>(self, padding);
   check_sizes("the gradient", gradient, Pads(padding).sizes(self.sizes()));
+  check_one_type(gradient, self);
   at::Tensor result = empty(self.sizes(), self.scalar_type());
   if (result.numel() != 0) put(result, backward_of<mode>(gradient, self, padding));
   return result;
@@ -159,6 +161,7 @@ at::Tensor& unshaped_backward_out(const at::Tensor& gradient, const at::Tensor& 
                                   IntArrayRef padding, at::Tensor& out) {
   check_padded<count>(self, padding);
   check_sizes("the gradient", gradient, Pads(padding).sizes(self.sizes()));
+  check_one_type(gradient, self);
   at::native::resize_output(out, self.sizes());
   if (out.numel() != 0) put(out, backward_of<mode>(gradient, self, padding));
   return out;

@@ -108,6 +108,7 @@ at::Tensor& normal_tensor_float_out(const at::Tensor& mean, double std, Generato
   return out;
 }
 at::Tensor normal_tensor_float(const at::Tensor& mean, double std, Generator generator) {
+  check_floating("normal", mean);
   at::Tensor out = empty_like(mean, mean.scalar_type());
   return normal_tensor_float_out(mean, std, std::move(generator), out);
 }
@@ -122,6 +123,7 @@ at::Tensor& normal_float_tensor_out(double mean, const at::Tensor& std, Generato
   return out;
 }
 at::Tensor normal_float_tensor(double mean, const at::Tensor& std, Generator generator) {
+  check_floating("normal", std);
   at::Tensor out = empty_like(std, std.scalar_type());
   return normal_float_tensor_out(mean, std, std::move(generator), out);
 }
@@ -137,6 +139,7 @@ at::Tensor& normal_tensor_tensor_out(const at::Tensor& mean, const at::Tensor& s
 }
 at::Tensor normal_tensor_tensor(const at::Tensor& mean, const at::Tensor& std,
                                 Generator generator) {
+  check_floating("normal", mean);
   at::Tensor out = empty(at::infer_size(mean.sizes(), std.sizes()), mean.scalar_type());
   return normal_tensor_tensor_out(mean, std, std::move(generator), out);
 }

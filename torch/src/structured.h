@@ -8,7 +8,8 @@
 //              at::_ops::mul_out>(library);
 //
 // A formula has the arguments of the functional form. It gives the values of the output, in any
-// dtype; of several outputs, an array of them. It is called for outputs with elements alone.
+// dtype; of several outputs, an array of them. But for elementwise operators, it is called for
+// outputs with elements alone.
 #pragma once
 
 #include <array>
@@ -190,7 +191,11 @@ auto run_structured(Form form, auto outputs, Arguments&&... arguments) {
   }
   bool has_elements = false;
   for (const at::Tensor& t : shaping.outputs()) has_elements |= t.numel() != 0;
-  if (has_elements) put_all(shaping.outputs(), formula(shaping.shaped(), arguments...));
+  if (has_elements) {
+    put_all(shaping.outputs(), formula(shaping.shaped(), arguments...));
+  } else if constexpr (std::is_base_of_v<at::TensorIteratorBase, Meta>) {
+    formula(shaping.shaped(), arguments...);  // what it refuses is refused
+  }
   return std::move(shaping.outputs());
 }
 

@@ -101,6 +101,7 @@ Term sinc(const Term& x) {
 Term angle(const Term& x) { return where(is_nan(x), x, where(x < 0, x.like(kPi), x.like(0.0))); }
 
 weft::Tensor logit(const Shaped& s, const at::Tensor& a, std::optional<double> eps) {
+  if (eps) check_fits(*s.common, *eps);
   const auto f = [&](const Term& x) {
     const Term p = eps ? at_most(at_least(x, *eps), 1 - *eps) : x;
     return log(p / (1 - p));
