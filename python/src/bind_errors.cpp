@@ -4,6 +4,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/interrupt.h"
@@ -53,6 +54,9 @@ void raise_interrupted(const Interrupted& e) noexcept {
 }
 
 void translate(const std::exception_ptr& pointer, void*) {
+  // No exception of C++: a daemon thread that Python ends comes by. To unwind it further would
+  // abort the process.
+  while (!pointer) pause();
   try {
     std::rethrow_exception(pointer);
   } catch (const Interrupted& e) {

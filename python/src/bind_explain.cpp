@@ -20,6 +20,7 @@
 #include "engine/explain.h"
 #include "engine/measure.h"
 #include "interpreter.h"
+#include "ir/arena.h"
 #include "ir/origins.h"
 #include "rewrite/trace_graph.h"
 #include "runtime/cpu/llvm_library.h"

@@ -18,7 +18,7 @@ struct Config {
   // WEFT_SCHEDULE: 0 evaluates tensor graphs without a schedule; 2, 4 and 5 run all writes as loop
   // programs, also where that does not pay, with formulas cut in three ways (LoopCuts)
   int schedule = 1;
-  int threads = 0;   // WEFT_THREADS: at most so many run one kernel; 0: as many as there are cores
+  int threads = 0;  // WEFT_THREADS: at most so many run one kernel; 0: as many as there are cores
   // WEFT_BEAM: the width of the search for a kernel's optimisations; 0: rules of thumb choose
   int beam = 0;
   int beam_seconds = 60;  // WEFT_BEAM_SECONDS: a search that takes longer ends with what it has

@@ -127,7 +127,9 @@ class LoopOrder {
     }
   }
 
-  bool changes(UOp n) const { return is_reordered(n) && !std::ranges::is_sorted(loops(n), outer()); }
+  bool changes(UOp n) const {
+    return is_reordered(n) && !std::ranges::is_sorted(loops(n), outer());
+  }
   void sort(UOp n, std::vector<UOp>& srcs) const {
     if (is_reordered(n)) std::ranges::stable_sort(std::span(srcs).subspan(1), outer());
   }
@@ -135,7 +137,8 @@ class LoopOrder {
  private:
   static bool is_reordered(UOp n) {
     return n.is(Op::REDUCE) && n.src_count() > 2 && !is_sum_of_products(n) &&
-           std::ranges::all_of(loops(n), [](UOp r) { return r.is(Op::RANGE) && r.src(0).is_const(); });
+           std::ranges::all_of(loops(n),
+                               [](UOp r) { return r.is(Op::RANGE) && r.src(0).is_const(); });
   }
   static std::span<const UOp> loops(UOp n) { return n.srcs().subspan(1); }
 
@@ -163,7 +166,8 @@ UOp canonical(UOp ast) {
   const bool is_shared = mark_shared(order, shared);
   const LoopOrder loops(order);
   const auto changes = [&](UOp n) {
-    return loops.changes(n) || has_size(n) || is_its_source(n) || is_after_element(n) || waits_for_after(n);
+    return loops.changes(n) || has_size(n) || is_its_source(n) || is_after_element(n) ||
+           waits_for_after(n);
   };
   if (!is_shared && std::ranges::none_of(order, changes)) return ast;
   int64_t next_id = free_range_id(ast);

@@ -76,7 +76,10 @@ InterruptibleMutex& realize_mutex() {
 
 namespace {
 
-[[maybe_unused]] const bool kLockIsKnownToForks = (realize_mutex(), true);
+[[maybe_unused]] const bool kLockIsKnownToForks = []() noexcept {
+  realize_mutex();
+  return true;
+}();
 
 thread_local bool is_reference_only = false;
 

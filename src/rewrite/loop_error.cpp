@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -67,8 +67,14 @@ std::string outer_levels(UOp term, size_t levels) {
   std::vector<UOp> level{term};
   for (size_t i = 0; i < levels; i++) {
     std::vector<UOp> next;
-    for (UOp n : level) next.insert(next.end(), n.srcs().begin(), n.srcs().end());
+    std::unordered_set<UOp> seen;
+    for (UOp n : level) {
+      for (UOp s : n.srcs()) {
+        if (seen.insert(s).second) next.push_back(s);
+      }
+    }
     level = std::move(next);
+    if (level.size() > kMostText) break;  // more than a line can show
   }
   std::vector<std::pair<UOp, UOp>> holes;
   for (UOp n : level) {

@@ -14,8 +14,8 @@ namespace weft {
 // weighs them (weight_of: an addition is 1, an exponential 8): each as often as its loops go round,
 // and those that they stand in, where it is computed.
 // A reduction does one per element that it takes in. Addresses and the conditions on them are free.
-// A size that depends on more than variables counts up to its bounds, or once where it has none, as a
-// number from memory. At most UINT64_MAX.
+// A size that depends on more than variables counts up to its bounds, or once where it has none, as
+// a number from memory. At most UINT64_MAX.
 class KernelFlops {
  public:
   KernelFlops() = default;

@@ -111,8 +111,8 @@ UOp compare_cast(Match& m) {
   const bool is_left = is_unchanged(a) && b.is_const();
   if (!is_left && !(is_unchanged(b) && a.is_const())) return UOp();
   const UOp index = is_left ? a.src(0) : b.src(0);
-  const UOp limit =
-      m.arena().make(Op::CONST, index.dtype(), {}, Arg::bits(uint64_t((is_left ? b : a).const_int())));
+  const UOp limit = m.arena().make(Op::CONST, index.dtype(), {},
+                                   Arg::bits(uint64_t((is_left ? b : a).const_int())));
   return m.arena().make(m.root().op(), m.root().dtype(),
                         {is_left ? index : limit, is_left ? limit : index});
 }

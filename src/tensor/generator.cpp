@@ -118,7 +118,10 @@ std::mutex& mutex() {
   return mutex;
 }
 
-[[maybe_unused]] const bool kLockIsKnownToForks = (mutex(), true);
+[[maybe_unused]] const bool kLockIsKnownToForks = []() noexcept {
+  mutex();
+  return true;
+}();
 
 uint64_t random_seed() {
   std::random_device device;

@@ -200,7 +200,7 @@ INSTANTIATE_TEST_SUITE_P(All, MergedTilesCompile, testing::Values(80, 90),
                          [](const auto& test) { return fmt::format("sm_{}", test.param); });
 
 TEST_P(MergedTilesCompile, SomeCases) {
-  if (const std::string missing = cuda_compiler_missing(); !missing.empty())
+  if (const std::string& missing = cuda_compiler_missing(); !missing.empty())
     GTEST_SKIP() << missing;
   std::string text;
   for (const size_t k : {1, 4}) {

@@ -177,7 +177,8 @@ constexpr Illegal kIllegalValues[] = {
      "WMMA: it gives float32x2 from float32x2; of 64 columns each thread has float32x32"},
     {"wmma_of_global_memory", kKernel,
      "%v = CONST float32x32 1.0\n%a = WMMA float32x32 (%v, %outr, %outr, %one) [64, 0, 0]",
-     "WMMA: source 1 has dtype ptr<float32, global>; factors are float16 or bfloat16 in local memory"},
+     "WMMA: source 1 has dtype ptr<float32, global>; factors are float16 or bfloat16 in local memory, "
+     "the first one perhaps 32 of them"},
     {"vectorize_into_another_dtype", kKernel, "%a = VECTORIZE int32x2 (%f, %f)",
      "VECTORIZE: a lane has dtype float32; the lanes of int32x2 have int32"},
     {"vectorize_into_other_lanes", kKernel, "%a = VECTORIZE float32x4 (%f, %f)",

@@ -1,5 +1,6 @@
 // What is chosen where memory is read in another order than it is written, in random sizes: lanes
-// lie in order, short loops are one, groups are loops, and sums walk memory from its outermost axis.
+// lie in order, short loops are one, groups are loops, and sums walk memory from its outermost
+// axis.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -81,8 +82,8 @@ TEST(ChooseLayouts, TranspositionsOfAnySizeAreTurnedInRegisters) {
     const int64_t high = size(kLanes, 200), wide = size(kLanes, 200);
     const UOp r = range(arena, high, 0), c = range(arena, wide, 1);
     const UOp value = load(index(memory(arena, 1, high * wide), c * high + r));
-    const UOp ast = sink(end(
-        index(memory(arena, 0, high * wide), r * wide + c).assign(value), std::vector{r, c}));
+    const UOp ast = sink(
+        end(index(memory(arena, 0, high * wide), r * wide + c).assign(value), std::vector{r, c}));
     const Target target = with_vectors();
     const OptList opts = choose_opts(ast, target);
     const Opt *vector = find(opts, OptKind::kVector), *copies = find(opts, OptKind::kUpcast);
@@ -103,10 +104,10 @@ TEST(ChooseLayouts, ShortLoopsOfElementsAreMergedAcrossABorder) {
     const UOp zero = constant(arena, dtypes::float32, 0.0);
     const UOp above = r < index_const(arena, border), below = index_const(arena, border - 1) < r;
     const UOp a = load(index(memory(arena, 1, border * wide), r * wide + c), above, zero);
-    const UOp b =
-        load(index(memory(arena, 2, (high - border) * wide), r * wide + c - border * wide), below, zero);
-    const UOp ast = simplify(sink(end(
-        index(memory(arena, 0, high * wide), r * wide + c).assign(a + b), std::vector{r, c})));
+    const UOp b = load(
+        index(memory(arena, 2, (high - border) * wide), r * wide + c - border * wide), below, zero);
+    const UOp ast = simplify(sink(
+        end(index(memory(arena, 0, high * wide), r * wide + c).assign(a + b), std::vector{r, c})));
     const Target target = with_vectors();
     const OptList opts = choose_opts(ast, target);
     EXPECT_NE(find(opts, OptKind::kMerge), nullptr) << print(opts);

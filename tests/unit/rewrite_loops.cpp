@@ -137,7 +137,7 @@ TEST_P(Loops, BeginAtTheNodeOfTheGraph) {  // though the graph has later terms o
   EXPECT_EQ(e.steps()[1].node, "r0 + 4");
 }
 
-TEST_P(Loops, SayWhatAStepAdds) {  // terms too long to be told apart
+TEST_P(Loops, SayWhatAStepAdds) {  // to terms of which the outer levels are shown
   static constexpr Rule rules[] = {rule("add-nothing", op(Op::STORE, x, y), [](Match& m) {
     return m[x].assign(m[y] + constant(m.arena(), dtypes::float32, 0.0));
   })};
@@ -148,7 +148,7 @@ TEST_P(Loops, SayWhatAStepAdds) {  // terms too long to be told apart
   EXPECT_EQ(e.kind(), LoopKind::kGrowth);
   ASSERT_EQ(e.steps().size(), 6u);
   const LoopStep &first = e.steps()[0], &second = e.steps()[1];
-  EXPECT_EQ(first.node, second.node);  // as far as they are shown
+  EXPECT_NE(first.node, second.node);
   EXPECT_EQ(first.change.substr(first.change.size() - 17), "becomes ... + 0.0") << first.change;
   EXPECT_EQ(second.change.substr(second.change.size() - 17), "becomes ... + 0.0");
   EXPECT_NE(std::string(e.what()).find("becomes ... + 0.0\n"), std::string::npos);

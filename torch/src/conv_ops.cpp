@@ -141,10 +141,8 @@ constexpr auto kBiasedConvolution = row(
     "biased_convolution", [](const Convolution& conv, const weft::Tensor& x, const weft::Tensor& w,
                              const weft::Tensor& bias) { return conv.of(x, w, bias); });
 constexpr auto kConvolutionByInput =
-    row("convolution_by_input",
-        [](Ints shape, const Convolution& conv, const weft::Tensor& by, const weft::Tensor& w) {
-          return conv.by_input(shape, by, w);
-        });
+    row("convolution_by_input", [](Ints shape, const Convolution& conv, const weft::Tensor& by,
+                                   const weft::Tensor& w) { return conv.by_input(shape, by, w); });
 constexpr auto kConvolutionByWeight =
     row("convolution_by_weight",
         [](Ints shape, const Convolution& conv, const weft::Tensor& by, const weft::Tensor& x) {

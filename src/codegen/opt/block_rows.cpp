@@ -191,7 +191,8 @@ class Rows {
 bool is_same_for_rows(UOp size, UOp range, int64_t amount) {
   Arena& arena = size.arena();
   const UOp rows = index_const(arena, amount);
-  const UOp inner = arena.make(Op::RANGE, range.dtype(), {rows}, Arg::range(free_range_id(size), range.axis()));
+  const UOp inner =
+      arena.make(Op::RANGE, range.dtype(), {rows}, Arg::range(free_range_id(size), range.axis()));
   const std::pair<UOp, UOp> pair{range, range * amount + inner};
   return !is_in_scope(inner, simplify(replace_ranges(size, {&pair, 1})));
 }

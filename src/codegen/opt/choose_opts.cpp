@@ -4,11 +4,9 @@
 #include "codegen/opt/choose_opts.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "codegen/opt/block_rows.h"
@@ -24,7 +22,6 @@
 #include "ir/dtype.h"
 #include "ir/node.h"
 #include "ir/op.h"
-#include "ir/place.h"
 #include "ir/scope.h"
 #include "ir/walk.h"
 

@@ -77,7 +77,10 @@ CachingAllocator& allocator() {
   return instance;
 }
 
-[[maybe_unused]] const bool kLockIsKnownToForks = (allocator(), true);
+[[maybe_unused]] const bool kLockIsKnownToForks = []() noexcept {
+  allocator();
+  return true;
+}();
 
 // What DEFINE_LOCALs of a kernel lie in while this thread runs it.
 class Scratch {

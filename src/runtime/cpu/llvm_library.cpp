@@ -306,7 +306,10 @@ Loader& loader() {
   return instance;
 }
 
-[[maybe_unused]] const bool kGateIsKnownToForks = (loader(), true);
+[[maybe_unused]] const bool kGateIsKnownToForks = []() noexcept {
+  loader();
+  return true;
+}();
 
 // What is disposed of by a function of LLVM's.
 template <class Handle, class Dispose>

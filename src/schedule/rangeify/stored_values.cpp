@@ -59,12 +59,12 @@ bool is_memory_after(UOp n) {
 bool is_read(UOp n) { return n.is(Op::INDEX) && n.dtype().space != AddrSpace::kLocal; }
 
 double places(std::span<const UOp> ranges) {
-  constexpr double kUsualPlaces = 1024;
+  constexpr double k_usual_places = 1024;
   double product = 1;
   for (UOp r : ranges) {
     if (!r.is(Op::RANGE)) continue;
     const double most = double(bounds(r).hi) + 1;
-    product *= r.src(0).is_const() ? most : std::min(most, kUsualPlaces);
+    product *= r.src(0).is_const() ? most : std::min(most, k_usual_places);
   }
   return product;
 }

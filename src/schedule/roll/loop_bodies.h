@@ -43,8 +43,8 @@ struct LoopBody {
   // distinct strides, from a parameter on. Empty: they are the same in all.
   std::vector<int64_t> varying_sizes{}, varying_strides{};
   size_t first_varying = 0;
-  double work = 0;                  // operations
-  size_t statements = 0;            // that it has
+  double work = 0;        // operations
+  size_t statements = 0;  // that it has
   size_t reductions = 0;
 };
 

@@ -382,6 +382,7 @@ class Builder {
     if (item.kind == Kind::kGather) return gathered(item, at);
     if (n.is(Op::REDUCE_AXIS)) return reduced(item, at);
     std::vector<UOp> srcs;
+    srcs.reserve(item.sources.size());
     for (const uint32_t s : item.sources) srcs.push_back(value_of(s, at));
     return arena_.make(n.op(), n.dtype(), srcs, arg_of(n));
   }

@@ -226,9 +226,10 @@ class SumWriter {
     std::vector<UOp> way;
     while (!zeros_.contains(n)) {
       way.push_back(n);
-      if (n.is(Op::RESHAPE) || n.is(Op::CONTIGUOUS)) {
-        n = n.src(0);
-      } else if (n.is(Op::AFTER) && std::ranges::all_of(n.srcs().subspan(1), keeps_zeros)) {
+      const bool is_same =
+          n.is(Op::RESHAPE) || n.is(Op::CONTIGUOUS) ||
+          (n.is(Op::AFTER) && std::ranges::all_of(n.srcs().subspan(1), keeps_zeros));
+      if (is_same) {
         n = n.src(0);
       } else {
         zeros_.emplace(n, Zeros{});
