@@ -27,6 +27,7 @@
 #include "ir/walk.h"
 #include "rewrite/user_passes.h"
 #include "schedule/graph_key.h"
+#include "schedule/machine.h"
 #include "schedule/schedule.h"
 
 namespace weft {
