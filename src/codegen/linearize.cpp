@@ -21,7 +21,11 @@ namespace {
 class Linearizer {
  public:
   explicit Linearizer(UOp sink)
-      : arena_(sink.arena()), made_(arena_), has_loop_(arena_), closed_by_(arena_) {
+      : arena_(sink.arena()),
+        made_(arena_),
+        has_loop_(arena_),
+        is_listed_(arena_),
+        closed_by_(arena_) {
     std::vector<Closing> wanted;
     for (UOp root : sink.srcs()) wanted.push_back({root, Closing::kWhole});
     open_.push_back({order_region({}, wanted, arena_)});
@@ -110,6 +114,9 @@ class Linearizer {
     for (UOp s : n.srcs()) srcs.push_back(made_of(s, n));
     const UOp made = arena_.with_srcs(n, srcs);
     made_.put(n, made);
+    // What waits for two effects of one loop waits for its one END.
+    if (is_listed_.has(made) && !is_effect(n.op())) return;
+    is_listed_.put_number(made, 1);
     list_.push_back(made);
     if (is_effect(n.op())) open_.back().effect = made;
   }
@@ -123,6 +130,7 @@ class Linearizer {
   Arena& arena_;
   NodeMap made_;
   NodeMap has_loop_;
+  NodeMap is_listed_;
   NodeMap closed_by_;  // the ENDIF of an IF
   std::vector<Frame> open_;
   std::vector<UOp> list_;

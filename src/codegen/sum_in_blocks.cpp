@@ -7,6 +7,7 @@
 #include <ranges>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -68,6 +69,10 @@ class Blocks {
   Blocks(UOp sink, const Target& target)
       : arena_(sink.arena()), target_(target), next_id_(free_range_id(sink)) {
     const std::vector<UOp> order = toposort(sink);
+    for (UOp n : order) {
+      if (!n.is(Op::RANGE)) continue;
+      for (UOp r : ranges_of(n.src(0))) sizes_of_others_.insert(r);
+    }
     for (UOp n : order) {
       if (is_float_sum(n)) give_block(n);
     }
@@ -138,7 +143,10 @@ class Blocks {
     return level;
   }
 
-  static bool is_loop(UOp r) { return r.is(Op::RANGE) && r.axis() == AxisType::kReduce; }
+  // Not one that the sizes of other loops depend on.
+  bool is_loop(UOp r) const {
+    return r.is(Op::RANGE) && r.axis() == AxisType::kReduce && !sizes_of_others_.contains(r);
+  }
 
   void cut_loops_of(UOp sum) {
     Level level = innermost(sum, block_of(sum));
@@ -241,6 +249,7 @@ class Blocks {
   Arena& arena_;
   const Target& target_;
   int64_t next_id_;
+  std::unordered_set<UOp> sizes_of_others_;
   std::unordered_map<UOp, Cut> cuts_;
   bool has_levels_ = false;
 };

@@ -87,7 +87,8 @@ std::string outer_levels(UOp term, size_t levels) {
 // A term that is too long is shown by its outer levels, where terms that grow are different.
 std::string text_of(UOp term) {
   std::string text = short_form(term, 2 * kMostText);
-  for (size_t levels = kMostLevels; text.size() > kMostText && levels > 0; levels--) {
+  const bool is_wide = term.src_count() > kMostText;
+  for (size_t levels = kMostLevels; text.size() > kMostText && levels > 0 && !is_wide; levels--) {
     text = outer_levels(term, levels);
   }
   return text.size() > kMostText ? short_form(term, kMostText) : text;

@@ -365,6 +365,7 @@ class Grouping {
   std::vector<KernelUnit> merge() {
     std::map<std::pair<uint32_t, LoopIds>, std::vector<uint32_t>> open;
     std::map<LoopIds, std::vector<uint32_t>> late;  // of the open ones, those that may wait
+    std::map<LoopIds, std::vector<uint32_t>> recent;
     std::vector<uint32_t> heads;
     const auto join = [&](uint32_t group, uint32_t u, const LoopIds& key) {
       absorb(group, u);
@@ -386,7 +387,7 @@ class Grouping {
         continue;
       }
       if (candidates.size() == kMostOpen) candidates.erase(candidates.begin());
-      // One that nothing waits for, of a level before this, runs with it as well.
+      // One that nothing waits for runs with one of a later level as well.
       std::vector<uint32_t>& waiting = late[key];
       const auto before = std::find_if(waiting.rbegin(), waiting.rend(), [&](uint32_t g) {
         return levels_[g] < levels_[u] && fits(g);
@@ -399,6 +400,16 @@ class Grouping {
         join(group, u, key);
         continue;
       }
+      std::vector<uint32_t>& last = recent[key];
+      const auto behind = std::find_if(last.rbegin(), last.rend(), [&](uint32_t g) {
+        return may_wait_[u] && levels_[g] > levels_[u] && fits(g);
+      });
+      if (behind != last.rend()) {
+        join(*behind, u, key);
+        continue;
+      }
+      if (last.size() == kMostOpen) last.erase(last.begin());
+      last.push_back(u);
       candidates.push_back(u);
       heads.push_back(u);
       if (!may_wait_[u]) continue;
