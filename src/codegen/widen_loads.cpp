@@ -28,7 +28,7 @@ constexpr int64_t kLeastLanes = 4;
 
 // A lane of a vector LOAD.
 struct Lane {
-  UOp vector;
+  uint16_t lanes;  // of its vector
   int64_t lane;
 };
 
@@ -47,7 +47,7 @@ class Widener {
     return rebuild(sink_, [&](UOp n, std::span<const UOp> srcs) {
       const auto at = lanes_.find(n);
       if (at == lanes_.end()) return arena_.with_srcs(n, srcs);
-      return gep(at->second.vector, std::array{at->second.lane});
+      return element(n, srcs[0], at->second);
     });
   }
 
@@ -85,11 +85,21 @@ class Widener {
   }
 
   void make_vector(std::span<const Load> loads) {
-    const UOp first = loads[0].node, pointer = first.src(0);
     const auto lanes = uint16_t(loads.size());
-    const UOp address = arena_.make(Op::CAST, pointer.dtype().vec(lanes), {pointer});
-    const UOp vector = arena_.make(Op::LOAD, first.dtype().vec(lanes), {address});
-    for (size_t i = 0; i < loads.size(); i++) lanes_[loads[i].node] = {vector, int64_t(i)};
+    for (size_t i = 0; i < loads.size(); i++) lanes_[loads[i].node] = {lanes, int64_t(i)};
+  }
+
+  // Of a load that is made anew with `pointer`, which waits for what has been made anew, too: the
+  // vector is the same node for all of its elements.
+  UOp element(UOp load, UOp pointer, Lane at) {
+    std::optional<LinearSum> sum = linear_sum(pointer.src(1));
+    if (!sum) return arena_.with_srcs(load, std::array{pointer});
+    sum->constant -= at.lane;
+    const UOp first =
+        arena_.with_srcs(pointer, std::array{pointer.src(0), build_sum(arena_, *sum)});
+    const UOp address = arena_.make(Op::CAST, first.dtype().vec(at.lanes), {first});
+    const UOp vector = arena_.make(Op::LOAD, load.dtype().vec(at.lanes), {address});
+    return gep(vector, std::array{at.lane});
   }
 
   UOp sink_;
