@@ -76,10 +76,11 @@ InterruptibleMutex& realize_mutex() {
 
 namespace {
 
-[[maybe_unused]] const bool kLockIsKnownToForks = []() noexcept {
+bool tell_forks() noexcept {
   realize_mutex();
   return true;
-}();
+}
+[[maybe_unused]] const bool kLockIsKnownToForks = tell_forks();
 
 thread_local bool is_reference_only = false;
 

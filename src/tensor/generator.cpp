@@ -118,10 +118,11 @@ std::mutex& mutex() {
   return mutex;
 }
 
-[[maybe_unused]] const bool kLockIsKnownToForks = []() noexcept {
+bool tell_forks() noexcept {
   mutex();
   return true;
-}();
+}
+[[maybe_unused]] const bool kLockIsKnownToForks = tell_forks();
 
 uint64_t random_seed() {
   std::random_device device;

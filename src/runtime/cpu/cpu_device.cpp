@@ -77,10 +77,11 @@ CachingAllocator& allocator() {
   return instance;
 }
 
-[[maybe_unused]] const bool kLockIsKnownToForks = []() noexcept {
+bool tell_forks() noexcept {
   allocator();
   return true;
-}();
+}
+[[maybe_unused]] const bool kLockIsKnownToForks = tell_forks();
 
 // What DEFINE_LOCALs of a kernel lie in while this thread runs it.
 class Scratch {

@@ -306,10 +306,11 @@ Loader& loader() {
   return instance;
 }
 
-[[maybe_unused]] const bool kGateIsKnownToForks = []() noexcept {
+bool tell_forks() noexcept {
   loader();
   return true;
-}();
+}
+[[maybe_unused]] const bool kGateIsKnownToForks = tell_forks();
 
 // What is disposed of by a function of LLVM's.
 template <class Handle, class Dispose>
