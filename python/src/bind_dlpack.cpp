@@ -52,7 +52,8 @@ HostMemory host_memory_of(const Tensor& x, HostMemory::Copy copy) {
     realize(one);
     memory = mine.storage()->memory();
   }
-  if (memory && !memory->is_seen_outside()) {
+  // Of a file that becomes shorter the system takes the pages away: others get a copy.
+  if (memory && !memory->is_seen_outside() && !memory->may_vanish()) {
     memory->check_lender();
     result.first = static_cast<std::byte*>(memory->memory());
     result.bytes = memory->bytes();

@@ -57,27 +57,23 @@ namespace weft {
 
 InterruptibleMutex& realize_mutex() {
   static InterruptibleMutex mutex;
-  // A fork waits for what other threads realise: the child has none of them to finish it.
-  static const bool kIsRegistered [[maybe_unused]] = [] {
-    at_fork(
-        ForkOrder::kEngine,
-        [] {
-          mutex.lock();
-          graph_mutex().lock();
-        },
-        [] {
-          graph_mutex().unlock();
-          mutex.unlock();
-        });
-    return true;
-  }();
   return mutex;
 }
 
 namespace {
 
+// A fork waits for what other threads realise: the child has none of them to finish it.
 bool tell_forks() noexcept {
-  realize_mutex();
+  at_fork(
+      ForkOrder::kEngine,
+      [] {
+        realize_mutex().lock();
+        graph_mutex().lock();
+      },
+      [] {
+        graph_mutex().unlock();
+        realize_mutex().unlock();
+      });
   return true;
 }
 [[maybe_unused]] const bool kLockIsKnownToForks = tell_forks();

@@ -57,6 +57,7 @@ struct PartOf : Buffer::Lender {
   explicit PartOf(Ref<Buffer> b) : whole(std::move(b)) {}
   bool sees_writes() const override { return whole->is_seen_outside(); }
   void check() const override { whole->check_lender(); }
+  bool may_vanish() const override { return whole->may_vanish(); }
   Ref<Buffer> whole;
 };
 

@@ -37,6 +37,8 @@ class Buffer {
     virtual bool sees_writes() const { return false; }
     // Throws where the memory can no longer be read, before it is.
     virtual void check() const {}
+    // Whether that can come to be while somebody outside of weft reads it, who cannot check.
+    virtual bool may_vanish() const { return false; }
   };
   // Memory of somebody outside of weft, on a device whose memory is that of the process.
   static Ref<Buffer> borrow(Device& device, void* memory, size_t bytes,
@@ -54,6 +56,7 @@ class Buffer {
     if (lender_) lender_->check();
   }
   bool is_seen_outside() const { return lender_ && lender_->sees_writes(); }
+  bool may_vanish() const { return lender_ && lender_->may_vanish(); }
   uint32_t owners() const { return owners_.load(std::memory_order_acquire); }
 
   // Counts the contents: what was read of one generation is gone in the next.

@@ -33,6 +33,7 @@ namespace {
 struct MappedBytes : Buffer::Lender {
   MappedBytes(std::shared_ptr<const MappedFile> f, size_t e) : file(std::move(f)), end(e) {}
   void check() const override { file->check(end); }
+  bool may_vanish() const override { return true; }
 
   std::shared_ptr<const MappedFile> file;
   size_t end;

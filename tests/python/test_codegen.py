@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -89,8 +91,10 @@ def test_render() -> None:
 def test_schedules_have_source(device: str) -> None:
     x = Tensor([1.0, 2.0, 3.0], device=device)
     [kernel] = (x * 2).schedule()
-    assert kernel.name in kernel.source or "_any" in kernel.source  # one for kernels that differ in numbers
+    name = kernel.name
+    if name not in kernel.source:  # one for kernels that differ in numbers
+        name = re.findall(r"\w+_any\b", kernel.source)[0]
     assert ("define void" if device == "CPU:LLVM" else "typedef float f32") in kernel.source
     language = "llvm" if device == "CPU:LLVM" else "c"
     program = ir.lower(ir.parse(kernel.graph), target=device[4:])
-    assert ir.render(program, language, kernel.name) == kernel.source
+    assert ir.render(program, language, name) == kernel.source

@@ -61,6 +61,23 @@ def test_a_use_raises(tmp_path: pathlib.Path, use: str, device: str) -> None:
     assert safe_load(path)["t"].tolist() == [1, 2]
 
 
+EXPORTS: dict[str, Callable[[Tensor], Any]] = {
+    "numpy": lambda t: t.numpy(copy=False),
+    "asarray": lambda t: np.asarray(t),
+    "a view": lambda t: np.asarray(t[7:]),
+    "memoryview": lambda t: memoryview(t),
+    "dlpack": lambda t: np.from_dlpack(t),  # type: ignore[call-overload]
+}
+
+
+@pytest.mark.parametrize("export", EXPORTS)
+def test_what_was_given_away_before_keeps_its_values(tmp_path: pathlib.Path, export: str) -> None:
+    path = saved(tmp_path)
+    seen = EXPORTS[export](safe_load(path, "CPU")["t"])
+    os.truncate(path, 4096)
+    assert np.asarray(seen)[-1] == COUNT - 1
+
+
 def test_the_protocol_of_buffers_has_an_error_of_its_own(tmp_path: pathlib.Path) -> None:
     path = saved(tmp_path)
     tensor = safe_load(path)["t"]

@@ -233,6 +233,7 @@ def in_child(work):
 """
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="PyTorch with CUDA refuses gradients in forked processes by itself")
 def test_gradients_in_processes_that_are_forked_are_as_without_weft():
     code = FORKS + """
 backward("cpu")
@@ -247,6 +248,7 @@ in_child(lambda: backward("cpu"))
 
 @pytest.mark.parametrize("begin", ["", "import weft.torch", "backward('cpu')", "backward('cpu')\nimport weft.torch",
                                    "import weft.torch\nbackward('cpu')"])
+@pytest.mark.skipif(torch.cuda.is_available(), reason="PyTorch with CUDA refuses gradients in forked processes by itself")
 def test_gradients_on_the_device_in_a_process_that_is_forked(begin):
     code = FORKS + begin + """
 def work():
