@@ -94,8 +94,12 @@ def test_what_the_cpu_refuses_is_refused(name):
             REFUSED[name](device)
 
 
-# Operators that PyTorch's CPU has none of.
+# What PyTorch's CPU has no operator for, or ends the process on.
 REFUSED_HERE = {
+    "batch_norm_backward without statistics": lambda: torch.ops.aten.native_batch_norm_backward(
+        *[ones(2, 3, 4, device="weft")] * 2, None, None, None, None, None, False, 1e-5, [True, True, True]),
+    "batch_norm_backward in training without them": lambda: torch.ops.aten.native_batch_norm_backward(
+        *[ones(2, 3, 4, device="weft")] * 2, None, None, None, None, None, True, 1e-5, [True, True, True]),
     "an LSTM's cell with gates that do not fit": lambda: torch.ops.aten._thnn_fused_lstm_cell(
         ones(1, 3, device="weft"), ones(1, 3, device="weft"), ones(1, 3, device="weft")),
     "its gradient": lambda: torch.ops.aten._thnn_fused_lstm_cell_backward_impl(

@@ -291,8 +291,12 @@ Three batch_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
   check_floats(input.scalar_type());
   check_sizes("the gradient", gradient, input.sizes());
   check_channels(input, weight, "weight");
-  check_channels(input, train ? save_mean : running_mean, "the mean");
-  check_channels(input, train ? save_invstd : running_var, "the deviation");
+  const MaybeTensor &mean_given = train ? save_mean : running_mean,
+                    &deviation_given = train ? save_invstd : running_var;
+  TORCH_CHECK(is_given(mean_given) && is_given(deviation_given),
+              "Expected the mean and the deviation of the forward to be given");
+  check_channels(input, mean_given, "the mean");
+  check_channels(input, deviation_given, "the deviation");
   Three result;
   const c10::ScalarType type = input.scalar_type();
   const c10::ScalarType parameter = is_given(weight) ? weight->scalar_type() : type;
@@ -307,8 +311,8 @@ Three batch_norm_backward(const at::Tensor& gradient, const at::Tensor& input,
     if (wanted[2]) std::get<2>(result) = zeros();
     return result;
   }
-  const Ref<Value> mean = wide_value(train ? *save_mean : *running_mean);
-  Ref<Value> invstd = wide_value(train ? *save_invstd : *running_var);
+  const Ref<Value> mean = wide_value(*mean_given);
+  Ref<Value> invstd = wide_value(*deviation_given);
   if (!train) invstd = call<kInverseDeviation>({invstd->dtype(), invstd->shape()}, eps, invstd);
   const Ref<Value> g = wide_value(gradient), x = wide_value(input);
   const Ref<Value> xhat =
